@@ -1,0 +1,77 @@
+"""Every error Linnet raises, in one tree.
+
+Each error also is the built-in (or NumPy) error a user would think of catching.
+
+    LinnetError
+    ├── ProgramError            (ValueError)    a tile program is wrong; carries every diagnostic found
+    │   ├── SingleAssignmentError               two tasks write one tile (found at run time)
+    │   └── UnwrittenTileError                  a tile is read that nobody writes (found at run time)
+    ├── BindError               (ValueError)    sizes are missing, unknown, or outside what the program allows
+    ├── WireError               (ValueError)    bytes that are not a valid tile program
+    ├── UnknownKernelError      (LookupError)   no kernel of that name is registered
+    ├── KernelDeclarationError  (ValueError)    a kernel is declared wrongly, or twice
+    ├── KernelError             (RuntimeError)  a kernel raised; names the task, its tiles, its source line
+    ├── LinAlgError             (numpy.linalg.LinAlgError)  singular, not positive definite, ...
+    ├── InputError              (ValueError)    arrays given to a program do not fit it
+    └── MissingExtraError       (ImportError)   an optional package is not installed; says which command installs it
+"""
+
+from __future__ import annotations
+
+from numpy.linalg import LinAlgError as _NumpyLinAlgError
+
+
+class LinnetError(Exception):
+    """Base of all errors raised by Linnet."""
+
+
+class ProgramError(LinnetError, ValueError):
+    """A tile program is wrong.
+
+    The message shows all that was found, each with file, line, source and caret;
+    `diagnostics` holds the same as values.
+    """
+
+    def __init__(self, message: str, diagnostics: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = diagnostics
+
+
+class SingleAssignmentError(ProgramError):
+    """Two tasks write the same tile."""
+
+
+class UnwrittenTileError(ProgramError):
+    """A task reads a tile that no task writes and that is no input."""
+
+
+class BindError(LinnetError, ValueError):
+    """The sizes given to `bind` are not those the program needs."""
+
+
+class WireError(LinnetError, ValueError):
+    """Bytes that are not a valid serialised tile program."""
+
+
+class UnknownKernelError(LinnetError, LookupError):
+    """No kernel of that name is registered."""
+
+
+class KernelDeclarationError(LinnetError, ValueError):
+    """A kernel is declared wrongly, or its name is taken."""
+
+
+class KernelError(LinnetError, RuntimeError):
+    """A kernel raised while a task ran."""
+
+
+class LinAlgError(LinnetError, _NumpyLinAlgError):
+    """A linear-algebra computation cannot be done on this matrix."""
+
+
+class InputError(LinnetError, ValueError):
+    """The arrays given to a program do not fit it."""
+
+
+class MissingExtraError(LinnetError, ImportError):
+    """An optional package is not installed."""

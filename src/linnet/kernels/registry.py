@@ -1,0 +1,113 @@
+"""The registry of kernels.
+
+A tile program calls kernels by name; this table is the only way from a name to
+code, so a worker that loads a program from elsewhere can run nothing that is not
+registered in its own process. Declarations (outputs, shapes, flops, ...) live
+beside the function because planning, progress and prices all read the same ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from linnet.errors import KernelDeclarationError, UnknownKernelError
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
+_KERNELS: dict[str, Kernel] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """A function on tiles, with what planning needs to know of it."""
+
+    name: str
+    """The name programs call it by."""
+    function: Callable[..., Any]
+    """Takes tiles, scalars and attributes; returns one tile, or a tuple of `outputs` tiles."""
+    outputs: int = 1
+    """How many tiles it returns."""
+    shape: Callable[..., Any] | None = None
+    """From the operands' shapes (scalars as given) to the output's shape, or a tuple of shapes."""
+    dtype: Callable[..., Any] | None = None
+    """From the operands' dtypes to the output's dtype, or a tuple of dtypes; default: promotion."""
+    flops: Callable[..., float] | None = None
+    """From the operands' shapes (scalars as given) to floating-point operations."""
+    inplace: int | None = None
+    """Position of an operand it may overwrite with its first output, when nobody else reads it."""
+    deterministic: bool = True
+    """Whether equal operands give bit-equal results."""
+
+    def __call__(self, *args: Any, **attributes: Any) -> Any:
+        return self.function(*args, **attributes)
+
+
+def kernel(
+    name: str | Callable[..., Any] | None = None,
+    *,
+    outputs: int = 1,
+    shape: Callable[..., Any] | None = None,
+    dtype: Callable[..., Any] | None = None,
+    flops: Callable[..., float] | None = None,
+    inplace: int | None = None,
+    deterministic: bool = True,
+) -> Any:
+    """Register a function on tiles as a kernel; use as a decorator.
+
+    >>> from linnet.kernels import kernel
+    >>> @kernel("doc_halve", flops=lambda x: x[0] * x[1])
+    ... def halve(x):
+    ...     return x / 2
+    >>> halve.name
+    'doc_halve'
+    """
+    if callable(name):
+        return kernel(None)(name)
+
+    def register(function: Callable[..., Any]) -> Kernel:
+        label = function.__name__ if name is None else name
+        if not isinstance(label, str) or not _NAME.fullmatch(label):
+            raise KernelDeclarationError(
+                f"kernel name {label!r} is not an identifier; "
+                "use letters, digits, underscores, and dots between parts"
+            )
+        if outputs < 1:
+            raise KernelDeclarationError(
+                f"kernel {label!r} declares outputs={outputs}; a kernel has at least one output"
+            )
+        known = _KERNELS.get(label)
+        if known is not None and _origin(known.function) != _origin(function):
+            raise KernelDeclarationError(
+                f"kernel name {label!r} is taken by {'.'.join(_origin(known.function))}; "
+                f"give {'.'.join(_origin(function))} another name"
+            )
+        made = Kernel(label, function, outputs, shape, dtype, flops, inplace, deterministic)
+        _KERNELS[label] = made
+        return made
+
+    return register
+
+
+def get(name: str) -> Kernel:
+    """The kernel registered under `name`."""
+    try:
+        return _KERNELS[name]
+    except KeyError:
+        near = difflib.get_close_matches(name, _KERNELS, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise UnknownKernelError(
+            f"no kernel named {name!r} is registered{hint} "
+            "(register one with @ln.kernel before the program is defined)"
+        ) from None
+
+
+def names() -> tuple[str, ...]:
+    """Names of all registered kernels, sorted."""
+    return tuple(sorted(_KERNELS))
+
+
+def _origin(function: Callable[..., Any]) -> tuple[str, str]:
+    return (function.__module__, function.__qualname__)

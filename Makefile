@@ -1,0 +1,63 @@
+# Needs Python >= 3.11 with venv, make and git; everything else goes into .venv.
+.DEFAULT_GOAL := help
+python := .venv/bin/python
+export PYTHON
+
+.PHONY: help
+help:  ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | while IFS="$$(printf '\t')" read -r name text; \
+	do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+.PHONY: core dev system
+core:
+	@tools/install.sh core
+dev:
+	@tools/install.sh dev
+system:
+	@tools/system-packages.sh
+
+.PHONY: demo
+demo: core  ## install, then factorise a matrix sized to this machine and verify it
+	@$(python) -m linnet.cli demo
+
+.PHONY: test test-long
+test: dev system  ## install what tests need and run them
+	@$(python) -m pytest
+
+test-long: dev system  ## also the tests that take minutes, with many more random examples
+	@$(python) -m pytest -m "long or not long" --hypothesis-profile=long --timeout=3600
+
+.PHONY: check lint types layers fast
+check: lint types layers fast  ## style, types, layers and the fast tests: under two minutes
+lint: dev
+	@$(python) -m ruff check .
+	@$(python) -m ruff format --check .
+types: dev
+	@$(python) -m pyright
+layers: dev
+	@.venv/bin/lint-imports
+fast: dev
+	@$(python) -m pytest --quiet -m "not slow and not long"
+
+.PHONY: format
+format: dev  ## put the code into the house style
+	@$(python) -m ruff check --fix-only --quiet .
+	@$(python) -m ruff format .
+
+.PHONY: bench
+bench: dev  ## measure what docs/status.md promises
+	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(python) "$$file" || exit 1; done
+
+.PHONY: docs
+docs: dev  ## build the documentation into docs/_build/html
+	@$(python) -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+.PHONY: lock
+lock: dev  ## refresh the locked versions from pyproject.toml
+	@tools/lock.sh
+
+.PHONY: clean
+clean:  ## remove the environment and everything built
+	rm -rf .venv build dist docs/_build .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 compile() {
     .venv/bin/python -m uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-        --no-annotate --no-header --no-emit-index-url --no-emit-find-links pyproject.toml "$@"
+        --no-annotate --no-header pyproject.toml "$@"
 }
 compile --output-file requirements-core.lock
 # The core comes at the same versions in both.

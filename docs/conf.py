@@ -1,0 +1,33 @@
+"""Sphinx settings. `make docs` builds with warnings as errors."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+project = "Linnet"
+author = "The Linnet developers"
+copyright = "The Linnet developers, Apache-2.0"
+release = importlib.metadata.version("linnet")
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+]
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "furo"
+html_title = f"Linnet {release}"
+html_show_sphinx = False
+html_theme_options = {"navigation_with_keys": True}

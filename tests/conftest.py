@@ -51,7 +51,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     known = item.config.stash[COMPONENTS]
     for name in _needed(item):
         if name not in known:
-            raise pytest.UsageError(f"{item.nodeid} needs {name!r}: list it in ci-components.txt with its kind")
+            where = "list it in ci-components.txt with its kind"
+            raise pytest.UsageError(f"{item.nodeid} needs {name!r}: {where}")
         if not _present(name, known[name]):
             pytest.skip(f"needs {name}, which is not installed here")
 
@@ -60,7 +61,8 @@ def _forbid_skip(report: pytest.TestReport | pytest.CollectReport, names: list[s
     if os.environ.get("CI") == "true" and names:
         report.outcome = "failed"
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
-        report.longrepr = f"CI must have {', '.join(names)} (ci-components.txt), yet this was skipped: {reason}"
+        listed = f"CI must have {', '.join(names)} (ci-components.txt)"
+        report.longrepr = f"{listed}, yet this was skipped: {reason}"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -75,5 +77,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     report = yield
     if report.skipped:  # a whole module, by importorskip
-        _forbid_skip(report, [name for name in collector.config.stash[COMPONENTS] if name in str(report.longrepr)])
+        known = collector.config.stash[COMPONENTS]
+        _forbid_skip(report, [name for name in known if name in str(report.longrepr)])
     return report

@@ -35,10 +35,10 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A small project with our conftest, whose CI must have a module that does not exist."""
     tests = pytester.mkdir("tests")
     shutil.copy(CONFTEST, tests / "conftest.py")
-    (pytester.path / "ci-components.txt").write_text("# kind name\nmodule no_such_module  # absent\ncommand sh\n")
+    (pytester.path / "ci-components.txt").write_text("# kind name\nmodule no_such_module  # no\ncommand sh\n")
     (tests / "test_marked.py").write_text(MARKED)
     (tests / "test_importing.py").write_text(IMPORTING)
-    pytester.makeini("[pytest]\nmarkers = needs(component): x\naddopts = --strict-markers -p no:cacheprovider\n")
+    pytester.makeini("[pytest]\nmarkers = needs(name): x\naddopts = --strict-markers -p no:cacheprovider\n")
     return pytester
 
 
@@ -54,6 +54,6 @@ def test_elsewhere_a_missing_component_skips(project: pytest.Pytester, monkeypat
 def test_under_ci_only_ordinary_skips_remain(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("CI", "true")
     result = project.runpytest_subprocess("-rs", "--continue-on-collection-errors")
-    result.stdout.fnmatch_lines(["*ERROR collecting tests/test_importing.py*", "*CI must have no_such_module*"])
+    result.stdout.fnmatch_lines(["*ERROR collecting tests/test_importing.py*", "*CI must have no_such*"])
     result.stdout.fnmatch_lines(["*CI must have no_such_module (ci-components.txt), yet this was skipped*"])
     result.assert_outcomes(passed=1, skipped=1, errors=3)

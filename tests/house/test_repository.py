@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 # Written in pieces, or this file would find itself.
-MACHINE_PATH = re.compile(
-    r"(?<![\w.~/-])/(?:" + "|".join(["wor" + "k", "ro" + "ot", "hom" + "e", "User" + "s", "t" + "mp"]) + r")/\w"
-)
+PRIVATE = "|".join(["wor" + "k", "ro" + "ot", "hom" + "e", "User" + "s", "t" + "mp"])
+MACHINE_PATH = re.compile(rf"(?<![\w.~/-])/(?:{PRIVATE})/\w")
 REGISTRY = re.compile(
     "|".join(
         [

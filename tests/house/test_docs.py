@@ -1,0 +1,49 @@
+"""The documentation builds without a warning, and every Python example in it runs."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_examples_run(page: Path):
+    """`python` blocks are run; in `pycon` blocks the answers are compared too. A page is one session."""
+    text = page.read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": f"page_{page.stem}"}
+    for block in BLOCK.finditer(text):
+        kind, source = block.groups()
+        line = text.count("\n", 0, block.start(2))
+        if kind == "python":
+            # Blank lines before the block keep line numbers those of the page, also for inspect.
+            exec(compile("\n" * line + source, str(page), "exec"), names)
+        else:
+            test = doctest.DocTestParser().get_doctest(source, names, page.name, str(page), line)
+            runner = doctest.DocTestRunner(optionflags=OPTIONS)
+            said: list[str] = []
+            runner.run(test, out=said.append, clear_globs=False)
+            names.update(test.globs)
+            assert runner.failures == 0, "".join(said)
+
+
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_warning(tmp_path: Path):
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-E"]
+    done = subprocess.run(
+        [*command, "-d", tmp_path / "doctrees", ROOT / "docs", tmp_path / "html"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

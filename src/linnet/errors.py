@@ -13,6 +13,7 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── KernelError             (RuntimeError)  a kernel raised; names the task, its tiles, its source line
     ├── LinAlgError             (numpy.linalg.LinAlgError)  singular, not positive definite, ...
     ├── InputError              (ValueError)    arrays given to a program do not fit it
+    ├── BlasUnavailableError    (ImportError)   SciPy does not offer a BLAS or LAPACK routine in the form needed
     └── MissingExtraError       (ImportError)   an optional package is not installed; says which command installs it
 """
 
@@ -62,15 +63,42 @@ class KernelDeclarationError(LinnetError, ValueError):
 
 
 class KernelError(LinnetError, RuntimeError):
-    """A kernel raised while a task ran."""
+    """A kernel raised while a task ran.
+
+    `task`, `tiles` and `where` say which task, the tiles it read, and the line of the
+    program; they are empty on an error that has not yet passed through an engine.
+    """
+
+    def __init__(
+        self, message: str, *, task: object = None, tiles: tuple[object, ...] = (), where: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.task = task
+        self.tiles = tiles
+        self.where = where
 
 
 class LinAlgError(LinnetError, _NumpyLinAlgError):
-    """A linear-algebra computation cannot be done on this matrix."""
+    """A linear-algebra computation cannot be done on this matrix.
+
+    `task`, `tiles` and `where` are as in `KernelError`.
+    """
+
+    def __init__(
+        self, message: str, *, task: object = None, tiles: tuple[object, ...] = (), where: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.task = task
+        self.tiles = tiles
+        self.where = where
 
 
 class InputError(LinnetError, ValueError):
     """The arrays given to a program do not fit it."""
+
+
+class BlasUnavailableError(LinnetError, ImportError):
+    """SciPy does not offer a BLAS or LAPACK routine in the form needed."""
 
 
 class MissingExtraError(LinnetError, ImportError):

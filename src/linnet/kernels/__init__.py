@@ -1,5 +1,34 @@
-"""Kernels: pure functions from tiles (and scalars) to tiles, registered under a name."""
+"""Kernels: pure functions from tiles (and scalars) to tiles, registered under a name.
 
+Importing this room registers the kernels Linnet ships; nothing here imports SciPy
+until a kernel that needs it runs.
+"""
+
+from linnet.kernels.dense import chol, gemm, gemm_add, syrk, trsm
+from linnet.kernels.elementwise import add, copy, sum_tiles
+from linnet.kernels.lq import gelqt, gemlqt, tplqt, tpmlqt
+from linnet.kernels.qr import gemqrt, geqrt, tpmqrt, tpqrt
 from linnet.kernels.registry import Kernel, get, kernel, names
 
-__all__ = ["Kernel", "get", "kernel", "names"]
+__all__ = [
+    "Kernel",
+    "add",
+    "chol",
+    "copy",
+    "gelqt",
+    "gemlqt",
+    "gemm",
+    "gemm_add",
+    "gemqrt",
+    "geqrt",
+    "get",
+    "kernel",
+    "names",
+    "sum_tiles",
+    "syrk",
+    "tplqt",
+    "tpmlqt",
+    "tpmqrt",
+    "tpqrt",
+    "trsm",
+]

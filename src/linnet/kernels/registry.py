@@ -9,6 +9,7 @@ beside the function because planning, progress and prices all read the same ones
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _KERNELS: dict[str, Kernel] = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel:
     """A function on tiles, with what planning needs to know of it."""
 
@@ -36,10 +37,14 @@ class Kernel:
     """From the operands' dtypes to the output's dtype, or a tuple of dtypes; default: promotion."""
     flops: Callable[..., float] | None = None
     """From the operands' shapes (scalars as given) to floating-point operations."""
-    inplace: int | None = None
-    """Position of an operand it may overwrite with its first output, when nobody else reads it."""
+    inplace: tuple[int, ...] = ()
+    """Positions of operands it can overwrite. Its function then takes a keyword `overwrite`: the
+    positions, of these, whose tiles nobody else needs in this call (none by default)."""
     deterministic: bool = True
     """Whether equal operands give bit-equal results."""
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}{inspect.signature(self.function)}>"
 
     def __call__(self, *args: Any, **attributes: Any) -> Any:
         return self.function(*args, **attributes)
@@ -52,17 +57,27 @@ def kernel(
     shape: Callable[..., Any] | None = None,
     dtype: Callable[..., Any] | None = None,
     flops: Callable[..., float] | None = None,
-    inplace: int | None = None,
+    inplace: int | tuple[int, ...] = (),
     deterministic: bool = True,
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
+    >>> import numpy as np
     >>> from linnet.kernels import kernel
     >>> @kernel("doc_halve", flops=lambda x: x[0] * x[1])
     ... def halve(x):
     ...     return x / 2
     >>> halve.name
     'doc_halve'
+
+    A kernel never changes its operands, unless it declares `inplace` and is told, call by
+    call, that nobody else needs them:
+
+    >>> @kernel("doc_negate", inplace=0)
+    ... def negate(x, *, overwrite=()):
+    ...     return np.negative(x, out=x if 0 in overwrite else None)
+    >>> negate.inplace
+    (0,)
     """
     if callable(name):
         return kernel(None)(name)
@@ -78,13 +93,15 @@ def kernel(
             raise KernelDeclarationError(
                 f"kernel {label!r} declares outputs={outputs}; a kernel has at least one output"
             )
+        positions = (inplace,) if isinstance(inplace, int) else tuple(inplace)
+        _check_inplace(label, function, positions)
         known = _KERNELS.get(label)
         if known is not None and _origin(known.function) != _origin(function):
             raise KernelDeclarationError(
                 f"kernel name {label!r} is taken by {'.'.join(_origin(known.function))}; "
                 f"give {'.'.join(_origin(function))} another name"
             )
-        made = Kernel(label, function, outputs, shape, dtype, flops, inplace, deterministic)
+        made = Kernel(label, function, outputs, shape, dtype, flops, positions, deterministic)
         _KERNELS[label] = made
         return made
 
@@ -107,6 +124,21 @@ def get(name: str) -> Kernel:
 def names() -> tuple[str, ...]:
     """Names of all registered kernels, sorted."""
     return tuple(sorted(_KERNELS))
+
+
+def _check_inplace(label: str, function: Callable[..., Any], positions: tuple[int, ...]) -> None:
+    if not positions:
+        return
+    if any(position < 0 for position in positions):
+        raise KernelDeclarationError(
+            f"kernel {label!r} declares inplace={positions}; positions of operands count from 0"
+        )
+    parameters = inspect.signature(function).parameters.values()
+    if not any(p.name == "overwrite" or p.kind is p.VAR_KEYWORD for p in parameters):
+        raise KernelDeclarationError(
+            f"kernel {label!r} declares inplace={positions}, but its function has no keyword `overwrite`; "
+            "add `*, overwrite=()`: the positions whose tiles it may overwrite in that call"
+        )
 
 
 def _origin(function: Callable[..., Any]) -> tuple[str, str]:

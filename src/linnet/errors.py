@@ -13,6 +13,7 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── KernelError             (RuntimeError)  a kernel raised; names the task, its tiles, its source line
     ├── LinAlgError             (numpy.linalg.LinAlgError)  singular, not positive definite, ...
     ├── InputError              (ValueError)    arrays given to a program do not fit it
+    ├── RecordingError          (ValueError)    a line that is no recorded event
     ├── BlasUnavailableError    (ImportError)   SciPy does not offer a BLAS or LAPACK routine in the form needed
     └── MissingExtraError       (ImportError)   an optional package is not installed; says which command installs it
 """
@@ -95,6 +96,10 @@ class LinAlgError(LinnetError, _NumpyLinAlgError):
 
 class InputError(LinnetError, ValueError):
     """The arrays given to a program do not fit it."""
+
+
+class RecordingError(LinnetError, ValueError):
+    """A line that is no recorded event."""
 
 
 class BlasUnavailableError(LinnetError, ImportError):

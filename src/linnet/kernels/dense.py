@@ -41,7 +41,8 @@ def chol(s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     array([[2., 0.],
            [1., 1.]])
     """
-    need(s.shape[0] == s.shape[1], "chol", f"a square tile, got one of {extent(s)}")
+    if not (s.shape[0] == s.shape[1]):
+        raise misfit("chol", f"a square tile, got one of {extent(s)}")
     factor = owned(s, blas_dtype(s), 0 in overwrite)
     n = factor.shape[0]
     code = factor.dtype.char
@@ -71,11 +72,8 @@ def trsm(lower: Matrix, s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     >>> trsm(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([[4.0, 3.0]]))
     array([[2., 1.]])
     """
-    need(
-        lower.shape[0] == lower.shape[1] == s.shape[1],
-        "trsm",
-        f"a triangle as wide as the tile, got {extent(lower)} and {extent(s)}",
-    )
+    if not (lower.shape[0] == lower.shape[1] == s.shape[1]):
+        raise misfit("trsm", f"a triangle as wide as the tile, got {extent(lower)} and {extent(s)}")
     dtype = blas_dtype(lower, s)
     triangle = readable(lower, dtype)
     solution = owned(s, dtype, 1 in overwrite)
@@ -101,11 +99,8 @@ def syrk(s: Matrix, a: Matrix, b: Matrix, *, overwrite: Sequence[int] = ()) -> M
     >>> syrk(np.array([[9.0]]), np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]))
     array([[4.]])
     """
-    need(
-        s.shape == (a.shape[0], b.shape[0]) and a.shape[1] == b.shape[1],
-        "syrk",
-        f"tiles for S - A·Bᴴ, got {extent(s)}, {extent(a)} and {extent(b)}",
-    )
+    if not (s.shape == (a.shape[0], b.shape[0]) and a.shape[1] == b.shape[1]):
+        raise misfit("syrk", f"tiles for S - A·Bᴴ, got {extent(s)}, {extent(a)} and {extent(b)}")
     dtype = blas_dtype(s, a, b)
     result = owned(s, dtype, 0 in overwrite)
     multiply_into(result, operand(a, dtype), adjoint_operand(b, dtype), a.shape[1], -1.0, 1.0)
@@ -126,19 +121,15 @@ def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix]) -> Matrix:
     """
     left = a if isinstance(a, list) else [a]
     right = b if isinstance(b, list) else [b]
-    need(
-        len(left) == len(right) > 0,
-        "gemm",
-        f"as many tiles left as right, and at least one; got {len(left)} and {len(right)}",
-    )
+    if not (len(left) == len(right) > 0):
+        raise misfit(
+            "gemm", f"as many tiles left as right, and at least one; got {len(left)} and {len(right)}"
+        )
     dtype = blas_dtype(*left, *right)
     result = np.empty((left[0].shape[0], right[0].shape[1]), dtype, order="F")
     for position, (x, y) in enumerate(zip(left, right, strict=True)):
-        need(
-            x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1]),
-            "gemm",
-            f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}",
-        )
+        if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
+            raise misfit("gemm", f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
         beta = 1.0 if position else 0.0
         multiply_into(result, operand(x, dtype), operand(y, dtype), x.shape[1], 1.0, beta)
     return result
@@ -157,11 +148,8 @@ def gemm_add(c: Matrix, a: Matrix, b: Matrix, *, overwrite: Sequence[int] = ()) 
     >>> gemm_add(np.array([[1.0]]), np.array([[2.0]]), np.array([[3.0]]))
     array([[7.]])
     """
-    need(
-        c.shape == (a.shape[0], b.shape[1]) and a.shape[1] == b.shape[0],
-        "gemm_add",
-        f"tiles for C + A·B, got {extent(c)}, {extent(a)} and {extent(b)}",
-    )
+    if not (c.shape == (a.shape[0], b.shape[1]) and a.shape[1] == b.shape[0]):
+        raise misfit("gemm_add", f"tiles for C + A·B, got {extent(c)}, {extent(a)} and {extent(b)}")
     dtype = blas_dtype(c, a, b)
     result = owned(c, dtype, 0 in overwrite)
     multiply_into(result, operand(a, dtype), operand(b, dtype), a.shape[1], 1.0, 1.0)
@@ -186,10 +174,9 @@ def multiply_into(
     )  # fmt: skip
 
 
-def need(condition: bool, name: str, expected: str) -> None:
-    """Refuse tiles that do not fit: BLAS would read past their ends."""
-    if not condition:
-        raise ValueError(f"{name} expects {expected}")
+def misfit(name: str, expected: str) -> ValueError:
+    """What to raise on tiles that do not fit: BLAS would read past their ends."""
+    return ValueError(f"{name} expects {expected}")
 
 
 def extent(tile: Matrix) -> str:

@@ -111,6 +111,9 @@ def blas_dtype(*tiles: Matrix) -> np.dtype[Any]:
     >>> blas_dtype(np.zeros(1, "f4"), np.zeros(1, "c8"))
     dtype('complex64')
     """
+    first = tiles[0].dtype
+    if first.char in _PREFIX and first.isnative and all(tile.dtype is first for tile in tiles):
+        return first
     return promote(*(tile.dtype for tile in tiles))
 
 
@@ -118,7 +121,7 @@ def promote(*dtypes: DTypeLike) -> np.dtype[Any]:
     """The smallest of the four BLAS dtypes that holds these; integers count as float64."""
     common = np.result_type(*{np.dtype(each) for each in dtypes})  # result_type takes at most 64
     if common.char in _PREFIX:
-        return common
+        return common.newbyteorder("=")
     if common.kind in "biu":
         return np.dtype(np.float64)
     if common.kind == "f" and common.itemsize < 4:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linnet.kernels.dense import extent, need
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import Matrix, blas_dtype, owned, promote, readable
 from linnet.kernels.qr import (
     Shape,
@@ -81,11 +81,10 @@ def gemlqt(v: Matrix, t: Matrix, c: Matrix, *, overwrite: Sequence[int] = ()) ->
     >>> bool(np.allclose(gemlqt(v, t, a), [[l[0, 0], 0.0]]))
     True
     """
-    need(
-        v.shape[0] == c.shape[1] and t.shape[1] == v.shape[1],
-        "gemlqt",
-        f"as many columns as V has rows, got V {extent(v)}, T {extent(t)} and C {extent(c)}",
-    )
+    if not (v.shape[0] == c.shape[1] and t.shape[1] == v.shape[1]):
+        raise misfit(
+            "gemlqt", f"as many columns as V has rows, got V {extent(v)}, T {extent(t)} and C {extent(c)}"
+        )
     dtype = blas_dtype(v, t, c)
     result = owned(c, dtype, 2 in overwrite)
     apply(b"R", False, readable(v, dtype), readable(t, dtype), result)
@@ -106,11 +105,11 @@ def tplqt(lower: Matrix, b: Matrix, ib: int = 32) -> tuple[Matrix, Matrix, Matri
     >>> bool(np.allclose(abs(l), 5.0))
     True
     """
-    need(
-        lower.shape[1] == lower.shape[0] == b.shape[0],
-        "tplqt",
-        f"a square triangle beside a tile of as many rows, got {extent(lower)} beside {extent(b)}",
-    )
+    if not (lower.shape[1] == lower.shape[0] == b.shape[0]):
+        raise misfit(
+            "tplqt",
+            f"a square triangle beside a tile of as many rows, got {extent(lower)} beside {extent(b)}",
+        )
     dtype = blas_dtype(lower, b)
     r = owned(_adjoint(lower), dtype, True)
     v = owned(_adjoint(b), dtype, True)
@@ -136,11 +135,13 @@ def tpmlqt(
     >>> bool(np.allclose(c0, l) and np.allclose(c1, 0.0))
     True
     """
-    need(
-        v.shape[1] == t.shape[1] == c0.shape[1] and v.shape[0] == c1.shape[1] and c0.shape[0] == c1.shape[0],
-        "tpmlqt",
-        f"tiles for [C0 C1]·Q, got V {extent(v)}, T {extent(t)}, C0 {extent(c0)} and C1 {extent(c1)}",
-    )
+    if not (
+        v.shape[1] == t.shape[1] == c0.shape[1] and v.shape[0] == c1.shape[1] and c0.shape[0] == c1.shape[0]
+    ):
+        raise misfit(
+            "tpmlqt",
+            f"tiles for [C0 C1]·Q, got V {extent(v)}, T {extent(t)}, C0 {extent(c0)} and C1 {extent(c1)}",
+        )
     dtype = blas_dtype(v, t, c0, c1)
     first = owned(c0, dtype, 2 in overwrite)
     second = owned(c1, dtype, 3 in overwrite)

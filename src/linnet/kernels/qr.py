@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.kernels.dense import extent, need
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -35,7 +35,8 @@ Shape = tuple[int, int]
 
 
 def _inner(ib: int, k: int) -> int:
-    need(ib >= 1, "a QR kernel", f"an inner block size of at least 1, got {ib}")
+    if not (ib >= 1):
+        raise misfit("a QR kernel", f"an inner block size of at least 1, got {ib}")
     return max(1, min(ib, k))
 
 
@@ -129,11 +130,8 @@ def gemqrt(v: Matrix, t: Matrix, c: Matrix, *, adjoint: bool = True, overwrite: 
     >>> bool(np.allclose(gemqrt(v, t, a), r))
     True
     """
-    need(
-        v.shape[0] == c.shape[0] and t.shape[1] == v.shape[1],
-        "gemqrt",
-        f"as many rows as V has, got V {extent(v)}, T {extent(t)} and C {extent(c)}",
-    )
+    if not (v.shape[0] == c.shape[0] and t.shape[1] == v.shape[1]):
+        raise misfit("gemqrt", f"as many rows as V has, got V {extent(v)}, T {extent(t)} and C {extent(c)}")
     dtype = blas_dtype(v, t, c)
     result = owned(c, dtype, 2 in overwrite)
     apply(b"L", adjoint, readable(v, dtype), readable(t, dtype), result)
@@ -182,12 +180,12 @@ def tpqrt(
     True
     """
     n = r.shape[1]
-    need(
-        r.shape[0] == n == b.shape[1],
-        "tpqrt",
-        f"a square triangle on a tile of as many columns, got {extent(r)} on {extent(b)}; "
-        "tiles need at least as many rows as columns, save the last",
-    )
+    if not (r.shape[0] == n == b.shape[1]):
+        raise misfit(
+            "tpqrt",
+            f"a square triangle on a tile of as many columns, got {extent(r)} on {extent(b)}; "
+            "tiles need at least as many rows as columns, save the last",
+        )
     dtype = blas_dtype(r, b)
     top = owned(r, dtype, 0 in overwrite)
     v = owned(b, dtype, 1 in overwrite)
@@ -236,11 +234,13 @@ def tpmqrt(
     >>> bool(np.allclose(c0, r) and np.allclose(c1, 0.0))
     True
     """
-    need(
-        v.shape[1] == t.shape[1] == c0.shape[0] and v.shape[0] == c1.shape[0] and c0.shape[1] == c1.shape[1],
-        "tpmqrt",
-        f"tiles for Qᴴ·[C0; C1], got V {extent(v)}, T {extent(t)}, C0 {extent(c0)} and C1 {extent(c1)}",
-    )
+    if not (
+        v.shape[1] == t.shape[1] == c0.shape[0] and v.shape[0] == c1.shape[0] and c0.shape[1] == c1.shape[1]
+    ):
+        raise misfit(
+            "tpmqrt",
+            f"tiles for Qᴴ·[C0; C1], got V {extent(v)}, T {extent(t)}, C0 {extent(c0)} and C1 {extent(c1)}",
+        )
     dtype = blas_dtype(v, t, c0, c1)
     first = owned(c0, dtype, 2 in overwrite)
     second = owned(c1, dtype, 3 in overwrite)

@@ -1,0 +1,189 @@
+"""What happens while a job runs, as values.
+
+Engines emit these; progress bars, metrics, recordings and reports are made from them and
+from nothing else, so they work for every engine, and for a recording as for a live run.
+Tasks and tiles appear as plain tuples and names: this room knows no other.
+
+    Job      JobStarted, Progress, then one of JobFinished, JobFailed, JobCancelled
+    Worker   WorkerStarted, WorkerStopped
+    Task     TaskReady, TaskStarted, then one of TaskFinished, TaskFailed
+    Tile     TileRead, TileWritten, TileDropped
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+TaskName = tuple[int, tuple[int, ...]]
+"""Statement and loop indices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened in a job."""
+
+    job: str
+    """Name of the job, unique in its process."""
+    at: float
+    """When: seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobStarted(Event):
+    """A program begins to run."""
+
+    program: str
+    """Name of the program."""
+    tasks: int
+    """How many tasks it has."""
+    workers: int
+    """How many workers it starts with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Event):
+    """How far a job is; sent a few times a second, however many tasks there are."""
+
+    done: int
+    """Tasks finished."""
+    tasks: int
+    """Tasks in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFinished(Event):
+    """All tasks are done."""
+
+    seconds: float
+    """From start to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobFailed(Event):
+    """The job stopped on an error."""
+
+    error: str
+    """Type and message of the error."""
+    seconds: float
+    """From start to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobCancelled(Event):
+    """The user stopped the job."""
+
+    done: int
+    """Tasks finished by then."""
+    seconds: float
+    """From start to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStarted(Event):
+    """A worker is ready for tasks."""
+
+    worker: str
+    """Name of the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStopped(Event):
+    """A worker takes no more tasks."""
+
+    worker: str
+    """Name of the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReady(Event):
+    """All that a task reads is there."""
+
+    task: TaskName
+    """The task."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStarted(Event):
+    """A worker begins a task."""
+
+    task: TaskName
+    """The task."""
+    kernel: str
+    """The kernel it calls."""
+    worker: str
+    """Name of the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFinished(Event):
+    """A task is done."""
+
+    task: TaskName
+    """The task."""
+    kernel: str
+    """The kernel it called."""
+    worker: str
+    """Name of the worker."""
+    seconds: float
+    """Time inside the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed(Event):
+    """A kernel raised."""
+
+    task: TaskName
+    """The task."""
+    kernel: str
+    """The kernel it called."""
+    worker: str
+    """Name of the worker."""
+    error: str
+    """Type and message of the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileRead(Event):
+    """A task took a tile as an operand."""
+
+    array: str
+    """Array of the program."""
+    index: tuple[int, ...]
+    """Position of the tile in the grid."""
+    bytes: int
+    """Size of the tile."""
+    worker: str
+    """Name of the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileWritten(Event):
+    """A task produced a tile."""
+
+    array: str
+    """Array of the program."""
+    index: tuple[int, ...]
+    """Position of the tile in the grid."""
+    bytes: int
+    """Size of the tile."""
+    worker: str
+    """Name of the worker."""
+
+
+@dataclass(frozen=True, slots=True)
+class TileDropped(Event):
+    """A tile was let go: nobody will read it again."""
+
+    array: str
+    """Array of the program."""
+    index: tuple[int, ...]
+    """Position of the tile in the grid."""
+    bytes: int
+    """Size of the tile."""
+
+
+JOB_EVENTS: tuple[type[Event], ...] = (JobStarted, Progress, JobFinished, JobFailed, JobCancelled)
+WORKER_EVENTS: tuple[type[Event], ...] = (WorkerStarted, WorkerStopped)
+TASK_EVENTS: tuple[type[Event], ...] = (TaskReady, TaskStarted, TaskFinished, TaskFailed)
+TILE_EVENTS: tuple[type[Event], ...] = (TileRead, TileWritten, TileDropped)
+ALL_EVENTS: tuple[type[Event], ...] = JOB_EVENTS + WORKER_EVENTS + TASK_EVENTS + TILE_EVENTS

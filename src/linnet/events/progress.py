@@ -119,12 +119,12 @@ def show_progress(events: Events, stream: TextIO | None = None) -> Iterator[None
     >>> out.getvalue()
     'tsqr: 7 tasks on 2 workers\\n'
     """
-    stream = stream or sys.stderr
+    target: TextIO = sys.stderr if stream is None else stream
     with ExitStack() as stack:
-        if stream.isatty():
-            stack.callback(stack.enter_context(ProgressBar(stream)).listen(events))
+        if target.isatty():
+            stack.callback(stack.enter_context(ProgressBar(target)).listen(events))
         else:
-            stack.callback(ProgressLines(stream).listen(events))
+            stack.callback(ProgressLines(target).listen(events))
         yield
 
 

@@ -1,5 +1,7 @@
-"""Tiles: their keys, and the arithmetic of cutting arrays into them."""
+"""Tiles: their keys, how arrays are cut into them, and arrays made of them."""
 
 from linnet.tiles.keys import TileKey
+from linnet.tiles.layout import Boundaries, Index, Layout, from_sizes, regular
+from linnet.tiles.tiled import Tile, TiledArray
 
-__all__ = ["TileKey"]
+__all__ = ["Boundaries", "Index", "Layout", "Tile", "TileKey", "TiledArray", "from_sizes", "regular"]

@@ -14,7 +14,7 @@ class TileKey(NamedTuple):
 
     array: str
     """Name of the array, as the program calls it."""
-    index: tuple[int, ...]
+    index: tuple[int, ...]  # pyright: ignore[reportIncompatibleMethodOverride]  hides tuple.index, unused
     """Position in the grid, one integer per axis."""
 
     def __repr__(self) -> str:

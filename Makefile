@@ -46,7 +46,7 @@ format: dev  ## put the code into the house style
 
 .PHONY: bench
 bench: dev  ## measure what docs/status.md promises
-	@for file in benchmarks/bench_*.py; do echo "== $$file"; $(python) "$$file" || exit 1; done
+	@$(python) benchmarks/programs.py
 
 .PHONY: docs
 docs: dev  ## build the documentation into docs/_build/html

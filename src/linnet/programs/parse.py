@@ -1,0 +1,549 @@
+"""From a Python function to a program.
+
+The function is read, never called: its syntax tree is translated node by node, and
+everything that is not part of the language is reported with what to write instead.
+Meaning (names, kinds, roles, kernels) is left to `check`, which programs from a builder
+or from the wire go through as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from linnet.errors import ProgramError
+from linnet.kernels.registry import Kernel
+from linnet.programs.diagnostics import Findings
+from linnet.programs.grammar import (
+    Apply,
+    At,
+    Attribute,
+    Binary,
+    Choice,
+    Expr,
+    Float,
+    For,
+    If,
+    In,
+    Int,
+    Let,
+    Lookup,
+    Name,
+    Out,
+    Parameter,
+    Program,
+    Range,
+    Role,
+    Run,
+    Size,
+    Stmt,
+    Table,
+    Temp,
+    Tiles,
+    Unary,
+)
+
+_OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.Div: "/",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.And: "and",
+    ast.Or: "or",
+}
+_ROLES: dict[str, Role] = {"In": In(), "Out": Out(), "Temp": Temp(), "Table": Table(), "int": Size()}
+_FOREIGN: dict[str, str] = {
+    "While": "`while` is not part of the language; loops are `for x in range(...)`",
+    "Return": "`return` is not part of the language; results are arrays with the role Out",
+    "AugAssign": "a tile is written once; write a new version, as in `S[i + 1, j] = kernel(S[i, j], ...)`",
+    "FunctionDef": "functions cannot be defined inside a tile program; register a kernel with @ln.kernel",
+    "Break": "`break` is not part of the language; put the condition into an `if` or the range",
+    "Continue": "`continue` is not part of the language; put what follows under an `if`",
+    "Try": "`try` is not part of the language; an error in a kernel stops the job",
+    "With": "`with` is not part of the language",
+}
+
+
+def parse_function(function: Callable[..., Any]) -> Program:
+    """Read a function of the user's."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except (OSError, TypeError) as error:
+        raise ProgramError(
+            f"the source of {getattr(function, '__name__', function)!r} cannot be read ({error}); "
+            "put it into a file or a notebook cell, or use TileProgram.from_source(text)"
+        ) from error
+    text = "".join(lines)
+    indent = len(text) - len(text.lstrip(" \t"))
+    file = inspect.getsourcefile(function) or "<program>"
+    source = tuple(line.rstrip("\n") for line in linecache.getlines(file)) or ("",) * (first - 1) + tuple(
+        lines
+    )
+    closure = inspect.getclosurevars(function)
+    constants = {**function.__globals__, **closure.nonlocals}
+    return _read(textwrap.dedent(text), constants, file, source, first - 1, indent)
+
+
+def parse_source(text: str, constants: Mapping[str, Any] | None = None, file: str = "<source>") -> Program:
+    """Read a program from its text: one function definition."""
+    clean = textwrap.dedent(text).strip("\n")
+    return _read(clean, constants or {}, file, tuple(clean.split("\n")), 0, 0)
+
+
+def _read(
+    text: str, constants: Mapping[str, Any], file: str, source: tuple[str, ...], lines: int, indent: int
+) -> Program:
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ProgramError(f"{file}: this is not Python: {error}") from error
+    functions = [n for n in module.body if isinstance(n, ast.FunctionDef)]
+    if len(functions) != 1:
+        raise ProgramError(
+            f"{file}: expected one function definition, found {len(functions)}; "
+            "a tile program is one `def name(A: ln.In, ..., N: int):`"
+        )
+    reader = _Reader(functions[0], constants, Findings(functions[0].name, file, source), lines, indent)
+    program = reader.program(file, source)
+    reader.findings.raise_if_any()
+    return program
+
+
+class _Reader:
+    """Translates one function; keeps going after an error so that all are shown."""
+
+    def __init__(
+        self,
+        function: ast.FunctionDef,
+        constants: Mapping[str, Any],
+        findings: Findings,
+        lines: int,
+        indent: int,
+    ) -> None:
+        self.function = function
+        self.constants = constants
+        self.findings = findings
+        self.lines = lines
+        self.indent = indent
+        self.parameters: dict[str, Role] = {}
+        self.tables: dict[str, tuple[int, ...]] = {}
+        self.assumptions: list[Expr] = []
+        self.local = {
+            n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+
+    def program(self, file: str, source: tuple[str, ...]) -> Program:
+        self.read_parameters()
+        body = self.function.body
+        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+            if isinstance(body[0].value.value, str):
+                body = body[1:]
+        statements = self.block(body, top=True)
+        return Program(
+            self.function.name,
+            tuple(Parameter(n, r) for n, r in self.parameters.items()),
+            statements,
+            tuple(self.tables.items()),
+            tuple(self.assumptions),
+            file,
+            source,
+        )
+
+    def at(self, node: ast.AST) -> At:
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        same = getattr(node, "end_lineno", line) == line
+        end = getattr(node, "end_col_offset", column + 1) if same else 10_000
+        return At(line + self.lines, column + self.indent, (end or column + 1) + self.indent)
+
+    def wrong(self, node: ast.AST, message: str, hint: str = "") -> None:
+        self.findings.add(message, hint, self.at(node))
+
+    # -- parameters
+
+    def read_parameters(self) -> None:
+        arguments = self.function.args
+        if arguments.vararg or arguments.kwarg or arguments.defaults or arguments.kw_defaults:
+            self.wrong(
+                self.function,
+                "parameters of a tile program are plain names with a role",
+                "remove *args, **kwargs and default values",
+            )
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            role = self.role(argument)
+            if role is not None:
+                self.parameters[argument.arg] = role
+
+    def role(self, argument: ast.arg) -> Role | None:
+        node = argument.annotation
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node = ast.parse(node.value, mode="eval").body
+        call = node if isinstance(node, ast.Call) else None
+        plain = self.plain_role(call.func if call else node)
+        if plain is None:
+            self.wrong(
+                argument,
+                f"parameter {argument.arg!r} has no role",
+                f"write {argument.arg}: ln.In, ln.Out, ln.Temp (arrays), ln.Table, or int (a size)",
+            )
+            return None
+        if call is None:
+            return plain
+        try:
+            args = [self.constant(a) for a in call.args]
+            keywords = {k.arg: self.constant(k.value) for k in call.keywords if k.arg}
+            made = type(plain)(*args, **keywords)
+        except (TypeError, ValueError):
+            made = None
+        if isinstance(made, Out) and not isinstance(made.fill, int | float | None):
+            made = None
+        if isinstance(made, Temp) and not isinstance(made.of, str | None):
+            made = None
+        if made is None:
+            self.wrong(
+                argument,
+                f"role of {argument.arg!r} cannot be read: {ast.unparse(call)}",
+                'write ln.In, ln.Out, ln.Out(fill=0), ln.Temp, or ln.Temp("A")',
+            )
+        return made
+
+    def plain_role(self, node: ast.AST | None) -> Role | None:
+        label = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+        known = self.constants.get(label) if isinstance(node, ast.Name) and label else None
+        for role in _ROLES.values():
+            if known is type(role) or (known is not None and known == role):
+                return role
+        return _ROLES.get(label or "")
+
+    def constant(self, node: ast.AST) -> Any:
+        """The value of a literal, or of a name outside the program; ValueError when it is neither."""
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.Tuple(elts) | ast.List(elts):
+                return tuple(self.constant(e) for e in elts)
+            case ast.UnaryOp(ast.USub(), operand):
+                return -self.constant(operand)
+            case ast.Name(id) if id not in self.local and id not in self.parameters and id in self.constants:
+                value = self.constants[id]
+                return tuple(value) if isinstance(value, list) else value
+            case _:
+                raise ValueError
+
+    # -- statements
+
+    def block(self, nodes: list[ast.stmt], top: bool = False) -> tuple[Stmt, ...]:
+        made: list[Stmt] = []
+        for node in nodes:
+            one = self.statement(node, top)
+            if one is not None:
+                made.append(one)
+        return tuple(made)
+
+    def statement(self, node: ast.stmt, top: bool) -> Stmt | None:
+        match node:
+            case ast.For():
+                return self.loop(node)
+            case ast.If(test, body, orelse):
+                return If(self.expr(test), self.block(body), self.block(orelse), at=self.at(test))
+            case ast.Assign([target], value):
+                return self.assign(node, target, value, top)
+            case ast.AnnAssign(target, _, value) if value is not None:
+                return self.assign(node, target, value, top)
+            case ast.Assert(test):
+                if top:
+                    self.assumptions.append(self.expr(test))
+                else:
+                    self.wrong(node, "`assert` speaks of sizes", "put it before the first loop")
+                return None
+            case ast.Pass():
+                return None
+            case ast.Expr(ast.Call()):
+                self.wrong(
+                    node, "the result of this call goes nowhere", "assign it to a tile: O[i] = kernel(...)"
+                )
+            case _:
+                kind = type(node).__name__
+                self.wrong(
+                    node,
+                    _FOREIGN.get(kind, f"{kind} is not part of the language"),
+                    "" if kind in _FOREIGN else "see the grammar in linnet.programs.grammar",
+                )
+        return None
+
+    def loop(self, node: ast.For) -> Stmt | None:
+        call = node.iter
+        if not isinstance(node.target, ast.Name):
+            self.wrong(node.target, "a loop has one variable", "write `for i in range(...)`")
+            return None
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "range"):
+            self.wrong(
+                call,
+                f"loops run over ranges, not over `{ast.unparse(call)}`",
+                f"write `for {node.target.id} in range(start, stop, step)`",
+            )
+            self.block(node.body)
+            return None
+        if call.keywords or not 1 <= len(call.args) <= 3:
+            self.wrong(
+                call,
+                f"range takes one to three arguments, not {len(call.args)}",
+                "write range(stop), range(start, stop) or range(start, stop, step)",
+            )
+            return None
+        if node.orelse:
+            self.wrong(node, "a loop has no `else`", "put these lines after the loop")
+        args = [self.expr(a) for a in call.args]
+        start, stop = (Int(0), args[0]) if len(args) == 1 else (args[0], args[1])
+        step = args[2] if len(args) == 3 else Int(1)
+        at = self.at(call)
+        spot = At(self.at(node).line, self.at(node.target).column, at.end)
+        return For(node.target.id, start, stop, step, self.block(node.body), at=spot)
+
+    def assign(self, node: ast.stmt, target: ast.expr, value: ast.expr, top: bool) -> Stmt | None:
+        if isinstance(target, ast.Name):
+            return self.scalar(node, target, value, top)
+        targets = list(target.elts) if isinstance(target, ast.Tuple | ast.List) else [target]
+        if not isinstance(value, ast.Call):
+            self.wrong(
+                value,
+                f"`{ast.unparse(value)}` is not a kernel call",
+                "the right side of a tile is a registered kernel, as in O[i] = copy(A[i])",
+            )
+            return None
+        outputs: list[Tiles] = []
+        for one in targets:
+            if isinstance(one, ast.Subscript) and isinstance(one.value, ast.Name):
+                outputs.append(self.tiles(one, one.value.id))
+            else:
+                self.wrong(one, f"`{ast.unparse(one)}` is not a tile", "write an array with indices: O[i, j]")
+        return self.run(node, value, tuple(outputs))
+
+    def scalar(self, node: ast.stmt, target: ast.Name, value: ast.expr, top: bool) -> Stmt | None:
+        if isinstance(value, ast.Tuple | ast.List):
+            entries = self.integers(value)
+            if entries is None or not top:
+                self.wrong(
+                    value,
+                    f"`{ast.unparse(value)}` is not a table of integers at the top of the program",
+                    "write T = (0, 2, 5) before the first loop, or pass it as T: ln.Table",
+                )
+                return None
+            self.tables[target.id] = entries
+            return None
+        return Let(target.id, self.expr(value), at=self.at(node))
+
+    def integers(self, node: ast.AST) -> tuple[int, ...] | None:
+        try:
+            value = self.constant(node)
+        except (ValueError, TypeError):
+            return None
+        return _integers(value)
+
+    def run(self, node: ast.stmt, call: ast.Call, outputs: tuple[Tiles, ...]) -> Stmt | None:
+        args: list[Tiles | Expr] = []
+        for argument in call.args:
+            if isinstance(argument, ast.Subscript) and self.is_array(argument.value):
+                args.append(self.tiles(argument, argument.value.id))  # type: ignore[attr-defined]
+            elif isinstance(argument, ast.Starred):
+                self.wrong(argument, "`*` cannot be used in a kernel call", "write a range of tiles: A[i, 0:K]")
+            else:
+                args.append(self.expr(argument))
+        keywords: list[tuple[str, Attribute | Expr]] = []
+        for keyword in call.keywords:
+            if keyword.arg is None:
+                self.wrong(keyword.value, "`**` cannot be used in a kernel call", "write name=value")
+                continue
+            keywords.append((keyword.arg, self.keyword(keyword.value)))
+        return Run(self.kernel(call.func), outputs, tuple(args), tuple(keywords), at=self.at(node))
+
+    def keyword(self, node: ast.expr) -> Attribute | Expr:
+        try:
+            value = self.constant(node)
+        except (ValueError, TypeError):
+            return self.expr(node)
+        if not _is_attribute(value):
+            self.wrong(
+                node,
+                f"{value!r} cannot be an attribute of a kernel",
+                "attributes are None, bool, int, float, str, or tuples of these",
+            )
+            return Attribute(None)
+        return Attribute(value)
+
+    def kernel(self, node: ast.expr) -> str:
+        dotted = ast.unparse(node)
+        found: Any = self.constants.get(dotted.split(".")[0])
+        for part in dotted.split(".")[1:]:
+            found = getattr(found, part, None)
+        return found.name if isinstance(found, Kernel) else dotted
+
+    # -- tiles and expressions
+
+    def is_array(self, node: ast.expr) -> bool:
+        return isinstance(node, ast.Name) and isinstance(self.parameters.get(node.id), In | Out | Temp)
+
+    def tiles(self, node: ast.Subscript, array: str) -> Tiles:
+        pieces = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        index = tuple(self.range(p) if isinstance(p, ast.Slice) else self.expr(p) for p in pieces)
+        return Tiles(array, index, at=self.at(node))
+
+    def range(self, node: ast.Slice) -> Range:
+        if node.upper is None:
+            self.wrong(node, "a range of tiles needs an end", "write A[i, 0:N]")
+        start = self.expr(node.lower) if node.lower else Int(0)
+        stop = self.expr(node.upper) if node.upper else Int(0)
+        return Range(start, stop, self.expr(node.step) if node.step else Int(1), at=self.at(node))
+
+    def expr(self, node: ast.expr) -> Expr:
+        at = self.at(node)
+        match node:
+            case ast.Constant(bool(value)):
+                return Int(int(value), at=at)
+            case ast.Constant(int(value)):
+                return Int(value, at=at)
+            case ast.Constant(float(value)):
+                return Float(value, at=at)
+            case ast.Name(id):
+                return self.name(node, id)
+            case ast.UnaryOp(ast.USub(), operand):
+                return minus(self.expr(operand), at)
+            case ast.UnaryOp(ast.UAdd(), operand):
+                return self.expr(operand)
+            case ast.UnaryOp(ast.Not(), operand):
+                return Unary("not", self.expr(operand), at=at)
+            case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
+                return Binary(_OPERATORS[type(op)], self.expr(left), self.expr(right), at=at)
+            case ast.BoolOp(op, values):
+                made = self.expr(values[0])
+                for value in values[1:]:
+                    made = Binary(_OPERATORS[type(op)], made, self.expr(value), at=at)
+                return made
+            case ast.Compare(left, ops, rights) if all(type(o) in _OPERATORS for o in ops):
+                return self.comparison(left, ops, rights, at)
+            case ast.IfExp(test, body, orelse):
+                return Choice(self.expr(test), self.expr(body), self.expr(orelse), at=at)
+            case ast.Call():
+                return self.apply(node)
+            case ast.Subscript(ast.Name(id), index):
+                return self.lookup(node, id, index)
+            case _:
+                self.wrong(
+                    node,
+                    f"`{ast.unparse(node)}` cannot be used in an expression of a tile program",
+                    "use integers, loop variables, sizes, + - * // % **, comparisons, min, max, ceil(log2(n))",
+                )
+                return Int(0, at=at)
+
+    def comparison(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], at: At) -> Expr:
+        made: Expr | None = None
+        for op, right in zip(ops, rights, strict=True):
+            one = Binary(_OPERATORS[type(op)], self.expr(left), self.expr(right), at=at)
+            made = one if made is None else Binary("and", made, one, at=at)
+            left = right
+        assert made is not None
+        return made
+
+    def name(self, node: ast.Name, id: str) -> Expr:
+        at = self.at(node)
+        if id not in self.local and id not in self.parameters and id in self.constants:
+            value = self.constants[id]
+            if isinstance(value, bool | int | np.integer):
+                return Int(int(value), at=at)
+            if isinstance(value, float | np.floating):
+                return Float(float(value), at=at)
+        return Name(id, at=at)
+
+    def lookup(self, node: ast.Subscript, id: str, index: ast.expr) -> Expr:
+        at = self.at(node)
+        if isinstance(self.parameters.get(id), Table) or id in self.tables:
+            return Lookup(id, self.expr(index), at=at)
+        if id not in self.local and id not in self.parameters and id in self.constants:
+            entries = _integers(self.constants[id])
+            if entries is not None:
+                self.tables[id] = entries
+                return Lookup(id, self.expr(index), at=at)
+        what = "an array of tiles" if id in self.parameters else "not a table of integers"
+        self.wrong(
+            node,
+            f"{id!r} is {what}; only tables can be looked up in an expression",
+            f"pass {id} as a parameter `{id}: ln.Table`, or define {id} = (0, 2, 5)",
+        )
+        return Int(0, at=at)
+
+    def apply(self, node: ast.Call) -> Expr:
+        at = self.at(node)
+        function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if function in ("ceil", "floor") and len(node.args) == 1:
+            return self.rounding(node, function, node.args[0])
+        if function in ("min", "max") and len(node.args) >= 2 and not node.keywords:
+            return Apply(function, tuple(self.expr(a) for a in node.args), at=at)
+        if function == "float" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
+            return Float(float(str(node.args[0].value)), at=at)
+        if function in ("log", "log2", "float") and len(node.args) == 1 and not node.keywords:
+            return Apply(function, (self.expr(node.args[0]),), at=at)
+        self.wrong(
+            node,
+            f"`{ast.unparse(node)}` is not a function of the language",
+            "use min, max, ceil(log2(n)), floor(log2(n)); in scalar arguments also log, log2, float",
+        )
+        return Int(0, at=at)
+
+    def rounding(self, node: ast.Call, function: str, inside: ast.expr) -> Expr:
+        at = self.at(node)
+        match inside:
+            case ast.Call(args=[argument]) if ast.unparse(inside.func).split(".")[-1] == "log2":
+                return Apply(f"{function}_log2", (self.expr(argument),), at=at)
+            case ast.BinOp(left, ast.Div(), right) if function == "floor":
+                return Binary("//", self.expr(left), self.expr(right), at=at)
+            case ast.BinOp(left, ast.Div(), right):
+                return minus(Binary("//", minus(self.expr(left), at), self.expr(right), at=at), at)
+            case _:
+                self.wrong(
+                    node,
+                    f"`{ast.unparse(node)}` cannot be computed exactly",
+                    f"write {function}(log2(n)) or {function}(a / b)",
+                )
+                return Int(0, at=at)
+
+
+def minus(operand: Expr, at: At | None = None) -> Expr:
+    """`-operand`; a literal takes the sign itself, so that text and program agree."""
+    match operand:
+        case Int(value):
+            return Int(-value, at=at)
+        case Float(value):
+            return Float(-value, at=at)
+        case _:
+            return Unary("-", operand, at=at)
+
+
+def _integers(value: Any) -> tuple[int, ...] | None:
+    """`value` as a table: a flat sequence of integers, or None."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
+        return tuple(int(v) for v in value.tolist())
+    if isinstance(value, tuple | list | range) and all(
+        isinstance(v, int | np.integer) and not isinstance(v, bool) for v in value
+    ):
+        return tuple(int(v) for v in value)
+    return None
+
+
+def _is_attribute(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(_is_attribute(v) for v in value)
+    return value is None or isinstance(value, bool | int | float | str)

@@ -1,0 +1,411 @@
+"""Tile programs as users hold them: defined once, bound to sizes, asked for their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from linnet.errors import BindError, ProgramError, SingleAssignmentError, UnwrittenTileError
+from linnet.programs import wire
+from linnet.programs.check import check
+from linnet.programs.compiled import Call, Compiled
+from linnet.programs.counting import count_tasks
+from linnet.programs.diagnostics import Findings
+from linnet.programs.enumeration import Enumerator, TaskArrays
+from linnet.programs.expressions import TableValues, evaluate, names
+from linnet.programs.grammar import ArrayRole, In, Out, Program, Size, Table, Task, Temp
+from linnet.programs.parse import parse_function, parse_source
+from linnet.programs.printing import show_expr, show_program, show_run
+from linnet.programs.prove import Proof, prove
+from linnet.programs.roots import roots
+from linnet.programs.sets import OUT, PARAM, SET, NotAffine
+from linnet.programs.statements import Statement, flatten
+from linnet.tiles import TileKey
+
+_SMALL = (0, 1, 2, 3, 5)
+"""Sizes at which programs that are not affine are checked when they are defined."""
+_SMALL_TASKS = 4_000
+_SMALL_BINDINGS = 40
+
+
+def tile_program(function: Callable[..., Any]) -> TileProgram:
+    """Make a tile program of a function; use as a decorator.
+
+    The function is read, never called. Its parameters are arrays with a role (`ln.In`,
+    `ln.Out`, `ln.Temp`), tables (`ln.Table`) and sizes (`int`).
+    """
+    return TileProgram(parse_function(function))
+
+
+class TileProgram:
+    """A program over tiles, for all sizes.
+
+    >>> from linnet.kernels import kernel
+    >>> @kernel("doc_scale")
+    ... def scale(x):
+    ...     return 2 * x
+    >>> program = TileProgram.from_source('''
+    ... def double(A: In, B: Out, N: int):
+    ...     for i in range(N):
+    ...         B[i] = doc_scale(A[i])
+    ... ''')
+    >>> program.proven
+    True
+    >>> program.bind(N=3).count()
+    3
+    """
+
+    def __init__(self, tree: Program, *, verify: bool = True) -> None:
+        """`verify=False` skips the proofs, for programs known to be right (their makers prove them)."""
+        self.tree = tree
+        check(tree, kernels=verify)
+        self.statements: tuple[Statement, ...] = flatten(tree)
+        self._verify = verify
+        if verify:
+            _ = self._proof
+            if not self.proven:
+                self._check_small_sizes()
+
+    @classmethod
+    def from_source(cls, text: str, constants: Mapping[str, Any] | None = None) -> TileProgram:
+        """A program from its text; `constants` gives values to names it does not define."""
+        return cls(parse_source(text, constants))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> TileProgram:
+        """The program that `to_bytes` wrote; WireError for anything else. Runs nothing."""
+        return cls(wire.from_bytes(data), verify=False)
+
+    def to_bytes(self) -> bytes:
+        """The program as data: no code, the same length for every size."""
+        return wire.to_bytes(self.tree)
+
+    @property
+    def name(self) -> str:
+        return self.tree.name
+
+    @property
+    def arrays(self) -> dict[str, ArrayRole]:
+        """Roles of the arrays, by name, in the order of the parameters."""
+        return self.tree.roles(In, Out, Temp)
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of the sizes that `bind` takes."""
+        return tuple(self.tree.roles(Size))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the tables that `bind` takes."""
+        return tuple(self.tree.roles(Table))
+
+    @property
+    def proven(self) -> bool:
+        """Whether single assignment and write-before-read are proved for all sizes."""
+        return not self._proof.unproven
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """Why the program could not be proved; such a program is checked when it runs."""
+        return self._proof.unproven
+
+    @cached_property
+    def _proof(self) -> Proof:
+        findings = Findings(self.name, self.tree.file, self.tree.source)
+        made = prove(self.tree, self.statements, findings if self._verify else None)
+        findings.raise_if_any()
+        return made
+
+    @cached_property
+    def compiled(self) -> Compiled:
+        """The generated solvers."""
+        return Compiled(self.tree, self.statements, self._proof.dependences)
+
+    def bind(self, **sizes: Any) -> BoundProgram:
+        """The program at given sizes (and tables). Nothing is enumerated."""
+        return BoundProgram(self, sizes)
+
+    def _check_small_sizes(self) -> None:
+        """Look for violations of what could not be proved, at all small sizes."""
+        if self.tables:
+            return  # nothing to look at before the tables are known: bind looks
+        tried = 0
+        for values in sorted(product(_SMALL, repeat=len(self.sizes)), key=sum):
+            if tried >= _SMALL_BINDINGS:
+                break
+            try:
+                bound = BoundProgram(self, dict(zip(self.sizes, values, strict=True)))
+                if bound.count() > _SMALL_TASKS:
+                    continue
+            except (ProgramError, BindError, ArithmeticError):
+                continue  # the program is not defined at these sizes
+            tried += 1
+            bound.verify()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TileProgram) and self.tree == other.tree
+
+    def __hash__(self) -> int:
+        return hash(self.tree)
+
+    def __repr__(self) -> str:
+        return show_program(self.tree)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"tile program {self.name!r} is not called; bind it to sizes, "
+            f"{self.name}.bind({', '.join(f'{n}=...' for n in self.sizes)}), and give that to an engine"
+        )
+
+
+class BoundProgram:
+    """A program at given sizes: its tasks, and who depends on whom.
+
+    Nothing of the size of the graph is stored; every question is answered from the program.
+    """
+
+    def __init__(self, program: TileProgram, given: Mapping[str, Any]) -> None:
+        self.program = program
+        values, tables = _bound_values(program, given)
+        self.sizes: Mapping[str, int] = MappingProxyType(values)
+        self.tables: Mapping[str, TableValues] = MappingProxyType(
+            {**tables, **{n: TableValues(n, v) for n, v in program.tree.tables}}
+        )
+        _check_assumptions(program, self.sizes, self.tables)
+        self._functions: dict[tuple[str, int | str], Callable[..., Any]] = {}
+        count = len(program.statements)
+        self._children: list[Callable[..., list[Task]] | None] = [None] * count
+        self._parents: list[Callable[..., list[Task]] | None] = [None] * count
+
+    def _function(self, kind: str, which: int | str) -> Callable[..., Any]:
+        key = (kind, which)
+        made = self._functions.get(key)
+        if made is None:
+            self._checked_statement(which)
+            make = self.program.compiled.function(kind, which)
+            made = self._functions[key] = make(*self.sizes.values(), *self.tables.values())
+        return made
+
+    def _checked_statement(self, which: int | str) -> None:
+        if isinstance(which, int) and not 0 <= which < len(self.program.statements):
+            raise ProgramError(
+                f"{self.program.name!r} has statements 0 to {len(self.program.statements) - 1}; "
+                f"statement {which} was asked for"
+            )
+
+    def children(self, task: Task) -> list[Task]:
+        """Tasks that read what `task` writes, each once."""
+        return self._related(self._children, "children", task)
+
+    def parents(self, task: Task) -> list[Task]:
+        """Tasks that write what `task` reads, each once."""
+        return self._related(self._parents, "parents", task)
+
+    def _related(self, cache: list[Callable[..., list[Task]] | None], kind: str, task: Task) -> list[Task]:
+        statement, indices = task
+        try:
+            made = cache[statement]
+            if made is None:
+                made = cache[statement] = self._function(kind, statement)
+            return made(indices)
+        except (IndexError, ValueError, TypeError):
+            self._refuse(task)
+            raise
+
+    def _refuse(self, task: Task) -> None:
+        """Say what is wrong with a task that no generated function could take."""
+        self._checked_statement(task[0])
+        depth = len(self.program.statements[task[0]].loops)
+        if len(task[1]) != depth:
+            raise ProgramError(
+                f"{task!r}: statement {task[0]} stands in {depth} loops, "
+                f"but {len(task[1])} indices were given"
+            )
+
+    def in_degree(self, task: Task) -> int:
+        """How many tasks `task` waits for."""
+        return self._function("in_degree", task[0])(task[1])
+
+    def __contains__(self, task: Task) -> bool:
+        statement, indices = task
+        if not 0 <= statement < len(self.program.statements):
+            return False
+        if len(indices) != len(self.program.statements[statement].loops):
+            return False
+        make = self._function("contains", statement)
+        return bool(make(indices))
+
+    def call(self, task: Task) -> Call:
+        """The kernel call that `task` makes, with its tiles and numbers."""
+        return self._function("call", task[0])(task[1])
+
+    def readers(self, key: TileKey) -> list[Task]:
+        """Tasks that read a tile."""
+        return self._function("readers", self._array(key))(key.index)
+
+    def writer(self, key: TileKey) -> Task | None:
+        """The task that writes a tile, or None."""
+        found = self._function("writer", self._array(key))(key.index)
+        if len(found) > 1:
+            raise SingleAssignmentError(f"{key!r} is written by {found[0]!r} and by {found[1]!r}")
+        return found[0] if found else None
+
+    def _array(self, key: TileKey) -> str:
+        if key.array not in self.program.arrays:
+            raise ProgramError(
+                f"{self.program.name!r} has no array {key.array!r}; its arrays are {', '.join(self.program.arrays)}"
+            )
+        return key.array
+
+    def tasks(self) -> Iterator[Task]:
+        """All tasks, in the order in which the program runs them one after another."""
+        return self._function("tasks", "")(())
+
+    def task_arrays(self) -> TaskArrays:
+        """All tasks and dependences as NumPy arrays, for engines that want the whole graph."""
+        return self._enumerator().arrays()
+
+    def _enumerator(self) -> Enumerator:
+        program = self.program
+        checked = not program.proven
+        return Enumerator(program.tree, program.statements, self.sizes, self.tables, checked)
+
+    def roots(self) -> Iterator[Task]:
+        """Tasks that wait for nobody, statement by statement."""
+        return roots(self)
+
+    def count(self) -> int:
+        """Number of tasks, without listing them where the loops are affine."""
+        return sum(self.counts)
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Number of tasks of each statement."""
+        sets = self.program._proof.sets
+        numbers = (count_tasks(sets, s, self.sizes, self._enumerator()) for s in self.program.statements)
+        return tuple(numbers)
+
+    def profile(self, tile: int | tuple[int, ...] | None = None, dtype: Any = np.float64) -> Any:
+        """Tasks, work, and how parallelism and working set go over time; see Profile."""
+        from linnet.programs.profile import profile
+
+        return profile(self, tile, dtype)
+
+    def grid(self, array: str) -> tuple[int, ...]:
+        """How many tiles an output or intermediate array spans along each axis."""
+        self._array(TileKey(array, ()))
+        extents: list[tuple[int, ...]] = []
+        for statement in self.program.statements:
+            for slot, access in enumerate(statement.writes):
+                if access.array == array:
+                    extents.append(self._extent(statement, slot))
+        return tuple(max(axis) for axis in zip(*extents, strict=True))
+
+    def _extent(self, statement: Statement, slot: int) -> tuple[int, ...]:
+        try:
+            written = self.program._proof.sets.access(statement.number, "writes", slot)
+        except NotAffine:
+            enumerator = self._enumerator()
+            table = enumerator.columns(statement.loops, statement.guards)
+            _, index = enumerator.tiles(table, statement.writes[slot])
+            return tuple(int(c.max()) + 1 if len(c) else 0 for c in index)
+        for k, name in enumerate(self.program.sizes):
+            written = written.fix_val(PARAM, k, self.sizes[name])
+        tiles = written.range()
+        if tiles.is_empty():
+            return (0,) * written.dim(OUT)
+        return tuple(tiles.dim_max_val(k).to_python() + 1 for k in range(tiles.dim(SET)))
+
+    def verify(self) -> None:
+        """Look at every task: each tile written once, before it is read, and none missing."""
+        enumerator = self._enumerator()
+        enumerator.checked = True
+        arrays = enumerator.arrays()
+        order: dict[Task, int] = {task: k for k, task in enumerate(self.tasks())}
+        place = np.array([order[arrays.task(t)] for t in range(len(arrays))], dtype=np.int64)
+        source = np.repeat(np.arange(len(arrays)), np.diff(arrays.child_start))
+        late = np.flatnonzero(place[source] >= place[arrays.child])
+        if len(late):
+            writer, reader = arrays.task(int(source[late[0]])), arrays.task(int(arrays.child[late[0]]))
+            raise UnwrittenTileError(
+                f"tile program {self.program.name!r} with {dict(self.sizes)}: {self.where(reader)} "
+                f"reads a tile before it is written, by {self.where(writer)}; "
+                "read an earlier version, or put the write before the read"
+            )
+        self._check_version_zero()
+
+    def _check_version_zero(self) -> None:
+        bases = {n: r.of for n, r in self.program.arrays.items() if isinstance(r, Temp) and r.of}
+        for statement in self.program.statements:
+            for access in statement.writes:
+                if access.array not in bases:
+                    continue
+                enumerator = self._enumerator()
+                _, index = enumerator.tiles(enumerator.columns(statement.loops, statement.guards), access)
+                if (index[0] == 0).any():
+                    raise ProgramError(
+                        f"version 0 of {access.array!r} is {bases[access.array]!r} and is not written, but "
+                        f"statement {statement.number} ({statement.kernel}) writes it"
+                    )
+
+    def where(self, task: Task) -> str:
+        """Where a task stands in the source, and with which loop values, for messages."""
+        statement = self.program.statements[task[0]]
+        run = statement.run
+        line = f":{run.at.line}" if run.at and run.at.line else ""
+        values = ", ".join(f"{v}={x}" for v, x in zip(statement.variables, task[1], strict=True))
+        return f"{self.program.tree.file}{line}: {show_run(run)}" + (f"  with {values}" if values else "")
+
+    def __repr__(self) -> str:
+        values = [f"{n}={v}" for n, v in self.sizes.items()]
+        values += [f"{n}=<{len(self.tables[n])} entries>" for n in self.program.tables]
+        return f"{self.program.name}.bind({', '.join(values)})"
+
+
+def _bound_values(
+    program: TileProgram, given: Mapping[str, Any]
+) -> tuple[dict[str, int], dict[str, TableValues]]:
+    wanted = [*program.sizes, *program.tables]
+    missing = [n for n in wanted if n not in given]
+    unknown = [n for n in given if n not in wanted]
+    if missing or unknown:
+        parts = [f"missing: {', '.join(missing)}"] if missing else []
+        parts += [f"unknown: {', '.join(unknown)}"] if unknown else []
+        raise BindError(
+            f"{program.name!r} is bound with {', '.join(wanted) or 'no sizes'}; {'; '.join(parts)}"
+        )
+    sizes: dict[str, int] = {}
+    for name in program.sizes:
+        value = given[name]
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise BindError(f"size {name} of {program.name!r} must be an integer, not {value!r}")
+        if not 0 <= value < 2**62:
+            raise BindError(f"size {name} of {program.name!r} must be 0 or more, not {value}")
+        sizes[name] = int(value)
+    tables: dict[str, TableValues] = {}
+    for name in program.tables:
+        tables[name] = TableValues(name, _table_entries(program, name, given[name]))
+    return sizes, tables
+
+
+def _table_entries(program: TileProgram, name: str, value: Any) -> Sequence[int]:
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise BindError(
+            f"table {name} of {program.name!r} must be a flat sequence of integers, not {value!r}"
+        )
+    return [int(v) for v in array.tolist()]
+
+
+def _check_assumptions(program: TileProgram, sizes: Mapping[str, int], tables: Mapping[str, TableValues]) -> None:
+    for expr in program.tree.assumptions:
+        if not evaluate(expr, sizes, tables):
+            used = sorted(names(expr))
+            values = ", ".join(f"{n} = {sizes[n]}" for n in used if n in sizes)
+            raise BindError(f"{program.name!r} needs {show_expr(expr)}, but {values}")
+

@@ -53,9 +53,17 @@ from linnet.programs.grammar import (
 
 def check(program: Program, *, kernels: bool = True) -> None:
     """Raise ProgramError with everything that is structurally wrong with `program`."""
-    checker = _Checker(program, kernels)
-    checker.run()
-    checker.findings.raise_if_any()
+    findings = Findings(program.name, program.file, program.source)
+    _Checker(program, findings, kernels, frozenset()).run()
+    findings.raise_if_any()
+
+
+def check_into(program: Program, findings: Findings, partial: frozenset[str]) -> None:
+    """Add what is wrong with a program of which only a part could be read.
+
+    Names in `partial` may have been lost with the other part and are not complained of.
+    """
+    _Checker(program, findings, True, partial | {"*"}).run()
 
 
 @dataclass(slots=True)
@@ -71,10 +79,11 @@ class _Scope:
 
 
 class _Checker:
-    def __init__(self, program: Program, kernels: bool) -> None:
+    def __init__(self, program: Program, findings: Findings, kernels: bool, partial: frozenset[str]) -> None:
         self.program = program
         self.kernels = kernels
-        self.findings = Findings(program.name, program.file, program.source)
+        self.findings = findings
+        self.partial = partial
         self.arrays = program.roles(In, Out, Temp)
         self.tables = {*program.roles(Table), *dict(program.tables)}
         self.ranks: dict[str, tuple[int, At | None]] = {}
@@ -93,7 +102,7 @@ class _Checker:
 
     def roles(self) -> None:
         for name, role in self.arrays.items():
-            if isinstance(role, Out) and name not in self.written:
+            if isinstance(role, Out) and name not in self.written and not self.partial:
                 self.findings.add(
                     f"output {name!r} is never written", "write its tiles, or remove the parameter"
                 )
@@ -328,6 +337,8 @@ class _Checker:
                 "assign it before, or in both branches",
                 expr.at,
             )
+        elif id in self.partial:
+            pass
         elif id in self.arrays:
             self.findings.add(f"{id!r} is an array; give it indices", f"write {id}[i, ...]", expr.at)
         elif id in self.tables:

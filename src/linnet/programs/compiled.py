@@ -98,7 +98,9 @@ class Compiled:
             case "in_degree", int(s):
                 return self.in_degree(self.statements[s])
             case "contains", int(s):
-                return [f"return {self.inside(self.statements[s], self.source_names(self.statements[s]))}"]
+                statement = self.statements[s]
+                found = self.inside(statement, self.source_names(statement))
+                return [f"{_unpacked(statement)} = x", f"return {found}"]
             case "call", int(s):
                 return self.call(self.statements[s])
             case "readers", str(array):
@@ -107,6 +109,8 @@ class Compiled:
                 return self.at_tile(array, reading=False)
             case "tasks", _:
                 return self.tasks()
+            case "domain", int(s):
+                return self.domain(self.statements[s])
             case _:
                 raise KeyError(kind)
 
@@ -246,7 +250,26 @@ class Compiled:
         base = self.key_text(role.of, index[1:], names)
         return f"({base} if {texts[0]} == 0 else {key})"
 
-    # -- all tasks, in the order of the program
+    # -- all tasks, of one statement and in the order of the program
+
+    def domain(self, statement: Statement) -> list[str]:
+        names = self.source_names(statement)
+        lines = Lines(0)
+
+        def guarded(guards: Sequence[Expr]) -> None:
+            for guard in guards:
+                lines.add(f"if {code(names.rename(guard), Identity())}:")
+                lines.depth += 1
+
+        guarded(statement.guards)
+        for loop in statement.loops:
+            one = names.loop(loop)
+            bounds = ", ".join(code(e, Identity()) for e in (one.start, one.stop, one.step))
+            lines.add(f"for {one.variable} in range({bounds}):")
+            lines.depth += 1
+            guarded(loop.guards)
+        lines.add(f"yield _new(_Task, ({statement.number}, ({_unpacked(statement).strip('()')})))")
+        return lines.lines
 
     def tasks(self) -> list[str]:
         writer = _TaskLoops(self.names)

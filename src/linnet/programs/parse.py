@@ -19,6 +19,7 @@ import numpy as np
 
 from linnet.errors import ProgramError
 from linnet.kernels.registry import Kernel
+from linnet.programs.check import check_into
 from linnet.programs.diagnostics import Findings
 from linnet.programs.grammar import (
     Apply,
@@ -120,6 +121,8 @@ def _read(
         )
     reader = _Reader(functions[0], constants, Findings(functions[0].name, file, source), lines, indent)
     program = reader.program(file, source)
+    if reader.findings.found:  # show what else is wrong with the part that could be read
+        check_into(program, reader.findings, partial=frozenset(reader.local))
     reader.findings.raise_if_any()
     return program
 
@@ -357,8 +360,10 @@ class _Reader:
     def run(self, node: ast.stmt, call: ast.Call, outputs: tuple[Tiles, ...]) -> Stmt | None:
         args: list[Tiles | Expr] = []
         for argument in call.args:
-            if isinstance(argument, ast.Subscript) and self.is_array(argument.value):
-                args.append(self.tiles(argument, argument.value.id))  # type: ignore[attr-defined]
+            if isinstance(argument, ast.Subscript) and isinstance(argument.value, ast.Name):
+                # of all that can be looked up only tables are no tiles; `check` knows the arrays
+                name = argument.value.id
+                args.append(self.expr(argument) if self.is_table(name) else self.tiles(argument, name))
             elif isinstance(argument, ast.Starred):
                 self.wrong(argument, "`*` cannot be used in a kernel call", "write a range of tiles: A[i, 0:K]")
             else:
@@ -394,8 +399,10 @@ class _Reader:
 
     # -- tiles and expressions
 
-    def is_array(self, node: ast.expr) -> bool:
-        return isinstance(node, ast.Name) and isinstance(self.parameters.get(node.id), In | Out | Temp)
+    def is_table(self, name: str) -> bool:
+        if name in self.parameters or name in self.tables:
+            return name in self.tables or isinstance(self.parameters[name], Table)
+        return name not in self.local and _integers(self.constants.get(name)) is not None
 
     def tiles(self, node: ast.Subscript, array: str) -> Tiles:
         pieces = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
@@ -470,13 +477,10 @@ class _Reader:
 
     def lookup(self, node: ast.Subscript, id: str, index: ast.expr) -> Expr:
         at = self.at(node)
-        if isinstance(self.parameters.get(id), Table) or id in self.tables:
+        if self.is_table(id):
+            if id not in self.parameters and id not in self.tables:
+                self.tables[id] = _integers(self.constants[id]) or ()
             return Lookup(id, self.expr(index), at=at)
-        if id not in self.local and id not in self.parameters and id in self.constants:
-            entries = _integers(self.constants[id])
-            if entries is not None:
-                self.tables[id] = entries
-                return Lookup(id, self.expr(index), at=at)
         what = "an array of tiles" if id in self.parameters else "not a table of integers"
         self.wrong(
             node,

@@ -14,6 +14,7 @@ from linnet.errors import BindError, ProgramError, SingleAssignmentError, Unwrit
 from linnet.programs import wire
 from linnet.programs.check import check
 from linnet.programs.compiled import Call, Compiled
+from linnet.programs.compose import compose
 from linnet.programs.counting import count_tasks
 from linnet.programs.diagnostics import Findings
 from linnet.programs.enumeration import Enumerator, TaskArrays
@@ -67,7 +68,7 @@ class TileProgram:
         self.statements: tuple[Statement, ...] = flatten(tree)
         self._verify = verify
         if verify:
-            _ = self._proof
+            _ = self.proof
             if not self.proven:
                 self._check_small_sizes()
 
@@ -107,15 +108,16 @@ class TileProgram:
     @property
     def proven(self) -> bool:
         """Whether single assignment and write-before-read are proved for all sizes."""
-        return not self._proof.unproven
+        return not self.proof.unproven
 
     @property
     def unproven(self) -> tuple[str, ...]:
         """Why the program could not be proved; such a program is checked when it runs."""
-        return self._proof.unproven
+        return self.proof.unproven
 
     @cached_property
-    def _proof(self) -> Proof:
+    def proof(self) -> Proof:
+        """Dependences, and what is known of them for all sizes."""
         findings = Findings(self.name, self.tree.file, self.tree.source)
         made = prove(self.tree, self.statements, findings if self._verify else None)
         findings.raise_if_any()
@@ -124,11 +126,31 @@ class TileProgram:
     @cached_property
     def compiled(self) -> Compiled:
         """The generated solvers."""
-        return Compiled(self.tree, self.statements, self._proof.dependences)
+        return Compiled(self.tree, self.statements, self.proof.dependences)
 
     def bind(self, **sizes: Any) -> BoundProgram:
         """The program at given sizes (and tables). Nothing is enumerated."""
         return BoundProgram(self, sizes)
+
+    def then(
+        self,
+        second: TileProgram,
+        wires: Mapping[str, str] | None = None,
+        /,
+        *,
+        sizes: Mapping[str, str | int] | None = None,
+        keep: bool = True,
+        **more: str,
+    ) -> TileProgram:
+        """This program, then `second`, as one program.
+
+        `A="O"` makes input A of `second` the output O of this one; an input with the name of
+        an output is joined to it without saying. Sizes and inputs with equal names are shared;
+        `sizes={"M": "N + 1"}` gives a size of `second` in terms of this program's. With
+        `keep=False` joined outputs (without a fill) become intermediate and may be deleted.
+        """
+        tree = compose(self.tree, second.tree, {**(wires or {}), **more}, sizes or {}, keep)
+        return TileProgram(tree)
 
     def _check_small_sizes(self) -> None:
         """Look for violations of what could not be proved, at all small sizes."""
@@ -142,10 +164,12 @@ class TileProgram:
                 bound = BoundProgram(self, dict(zip(self.sizes, values, strict=True)))
                 if bound.count() > _SMALL_TASKS:
                     continue
-            except (ProgramError, BindError, ArithmeticError):
+                bound.verify()
+            except (SingleAssignmentError, UnwrittenTileError):
+                raise
+            except (ProgramError, BindError, ArithmeticError, ValueError):
                 continue  # the program is not defined at these sizes
             tried += 1
-            bound.verify()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TileProgram) and self.tree == other.tree
@@ -179,8 +203,9 @@ class BoundProgram:
         _check_assumptions(program, self.sizes, self.tables)
         self._functions: dict[tuple[str, int | str], Callable[..., Any]] = {}
         count = len(program.statements)
-        self._children: list[Callable[..., list[Task]] | None] = [None] * count
-        self._parents: list[Callable[..., list[Task]] | None] = [None] * count
+        self._by_kind: dict[str, list[Callable[..., Any] | None]] = {
+            kind: [None] * count for kind in ("children", "parents", "in_degree", "call")
+        }
 
     def _function(self, kind: str, which: int | str) -> Callable[..., Any]:
         key = (kind, which)
@@ -200,18 +225,28 @@ class BoundProgram:
 
     def children(self, task: Task) -> list[Task]:
         """Tasks that read what `task` writes, each once."""
-        return self._related(self._children, "children", task)
+        return self._ask("children", task)
 
     def parents(self, task: Task) -> list[Task]:
         """Tasks that write what `task` reads, each once."""
-        return self._related(self._parents, "parents", task)
+        return self._ask("parents", task)
 
-    def _related(self, cache: list[Callable[..., list[Task]] | None], kind: str, task: Task) -> list[Task]:
-        statement, indices = task
+    def in_degree(self, task: Task) -> int:
+        """How many tasks `task` waits for."""
+        return self._ask("in_degree", task)
+
+    def call(self, task: Task) -> Call:
+        """The kernel call that `task` makes, with its tiles and numbers."""
+        return self._ask("call", task)
+
+    def _ask(self, kind: str, task: Task) -> Any:
+        """Hand a task to the function generated for its statement."""
         try:
-            made = cache[statement]
+            statement, indices = task
+            functions = self._by_kind[kind]
+            made = functions[statement]
             if made is None:
-                made = cache[statement] = self._function(kind, statement)
+                made = functions[statement] = self._function(kind, statement)
             return made(indices)
         except (IndexError, ValueError, TypeError):
             self._refuse(task)
@@ -227,22 +262,13 @@ class BoundProgram:
                 f"but {len(task[1])} indices were given"
             )
 
-    def in_degree(self, task: Task) -> int:
-        """How many tasks `task` waits for."""
-        return self._function("in_degree", task[0])(task[1])
-
     def __contains__(self, task: Task) -> bool:
         statement, indices = task
         if not 0 <= statement < len(self.program.statements):
             return False
         if len(indices) != len(self.program.statements[statement].loops):
             return False
-        make = self._function("contains", statement)
-        return bool(make(indices))
-
-    def call(self, task: Task) -> Call:
-        """The kernel call that `task` makes, with its tiles and numbers."""
-        return self._function("call", task[0])(task[1])
+        return bool(self._function("contains", statement)(indices))
 
     def readers(self, key: TileKey) -> list[Task]:
         """Tasks that read a tile."""
@@ -266,11 +292,16 @@ class BoundProgram:
         """All tasks, in the order in which the program runs them one after another."""
         return self._function("tasks", "")(())
 
+    def tasks_of(self, statement: int) -> Iterator[Task]:
+        """All tasks of one statement."""
+        return self._function("domain", statement)(())
+
     def task_arrays(self) -> TaskArrays:
         """All tasks and dependences as NumPy arrays, for engines that want the whole graph."""
-        return self._enumerator().arrays()
+        return self.enumerator().arrays()
 
-    def _enumerator(self) -> Enumerator:
+    def enumerator(self) -> Enumerator:
+        """What lists tasks and tiles as columns."""
         program = self.program
         checked = not program.proven
         return Enumerator(program.tree, program.statements, self.sizes, self.tables, checked)
@@ -286,8 +317,8 @@ class BoundProgram:
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """Number of tasks of each statement."""
-        sets = self.program._proof.sets
-        numbers = (count_tasks(sets, s, self.sizes, self._enumerator()) for s in self.program.statements)
+        sets = self.program.proof.sets
+        numbers = (count_tasks(sets, s, self.sizes, self.enumerator()) for s in self.program.statements)
         return tuple(numbers)
 
     def profile(self, tile: int | tuple[int, ...] | None = None, dtype: Any = np.float64) -> Any:
@@ -308,9 +339,9 @@ class BoundProgram:
 
     def _extent(self, statement: Statement, slot: int) -> tuple[int, ...]:
         try:
-            written = self.program._proof.sets.access(statement.number, "writes", slot)
+            written = self.program.proof.sets.access(statement.number, "writes", slot)
         except NotAffine:
-            enumerator = self._enumerator()
+            enumerator = self.enumerator()
             table = enumerator.columns(statement.loops, statement.guards)
             _, index = enumerator.tiles(table, statement.writes[slot])
             return tuple(int(c.max()) + 1 if len(c) else 0 for c in index)
@@ -323,7 +354,7 @@ class BoundProgram:
 
     def verify(self) -> None:
         """Look at every task: each tile written once, before it is read, and none missing."""
-        enumerator = self._enumerator()
+        enumerator = self.enumerator()
         enumerator.checked = True
         arrays = enumerator.arrays()
         order: dict[Task, int] = {task: k for k, task in enumerate(self.tasks())}
@@ -345,10 +376,10 @@ class BoundProgram:
             for access in statement.writes:
                 if access.array not in bases:
                     continue
-                enumerator = self._enumerator()
+                enumerator = self.enumerator()
                 _, index = enumerator.tiles(enumerator.columns(statement.loops, statement.guards), access)
                 if (index[0] == 0).any():
-                    raise ProgramError(
+                    raise SingleAssignmentError(
                         f"version 0 of {access.array!r} is {bases[access.array]!r} and is not written, but "
                         f"statement {statement.number} ({statement.kernel}) writes it"
                     )

@@ -23,51 +23,42 @@ def roots(bound: BoundProgram) -> Iterator[Task]:
 
 
 def _of(bound: BoundProgram, statement: Statement) -> Iterator[Task]:
-    proof = bound.program._proof
+    proof = bound.program.proof
     edges = proof.dependences.to_reader(statement.number)
+    if not edges:
+        yield from bound.tasks_of(statement.number)
+        return
     try:
         free = proof.sets.domain(statement.number)
         for edge in edges:
             read = proof.sets.access(edge.reader, "reads", edge.operand)
             write = proof.sets.access(edge.writer, "writes", edge.output)
             free = free.subtract(read.intersect_range(write.range()).domain())
-        yield from _points(statement.number, fixed(proof.sets, free, bound.sizes))
+        points = fixed(proof.sets, free, bound.sizes).make_disjoint()
     except (NotAffine, isl.Error):
-        yield from _tested(bound, statement, bool(edges))
-
-
-def _tested(bound: BoundProgram, statement: Statement, waits: bool) -> Iterator[Task]:
-    """Every task of the statement, asked for its parents."""
-    rows: Any = bound._enumerator().columns(statement.loops, statement.guards)
-    columns = [rows[v].tolist() for v in statement.variables]
-    tuples = zip(*columns, strict=True) if columns else iter([()] * len(rows[""]))
-    for indices in tuples:
-        task = Task(statement.number, indices)
-        if not (waits and bound.parents(task)):
-            yield task
-
-
-def _points(number: int, points: Any) -> Iterator[Task]:
-    """The points of a bounded set, one after another."""
-    dims = points.dim(isl.dim_type.set)
-    if dims == 0:
-        if not points.is_empty():
-            yield Task(number, ())
+        for task in bound.tasks_of(statement.number):
+            if not bound.parents(task):
+                yield task
         return
-    for basic in points.make_disjoint().get_basic_sets():
-        yield from _scan(number, basic.to_set(), (), dims)
+    for basic in points.get_basic_sets():
+        yield from _scan(statement.number, basic, (), basic.dim(isl.dim_type.set))
 
 
 def _scan(number: int, points: Any, before: tuple[int, ...], dims: int) -> Iterator[Task]:
-    """Fix one axis after another between its least and greatest value."""
+    """The points of a bounded basic set: one axis after another between least and greatest value."""
     if points.is_empty():
         return
     axis = len(before)
-    low = points.dim_min_val(axis).to_python()
-    high = points.dim_max_val(axis).to_python()
+    if axis == dims:
+        yield Task(number, before)
+        return
+    whole = points.to_set()
+    low = whole.dim_min_val(axis).to_python()
+    high = whole.dim_max_val(axis).to_python()
+    if axis + 1 == dims and not points.dim(isl.dim_type.div):
+        # what is left is an interval: all its integers are points
+        for value in range(low, high + 1):
+            yield Task(number, (*before, value))
+        return
     for value in range(low, high + 1):
-        if axis + 1 == dims:
-            if low == high or not points.fix_val(isl.dim_type.set, axis, value).is_empty():
-                yield Task(number, (*before, value))
-        else:
-            yield from _scan(number, points.fix_val(isl.dim_type.set, axis, value), (*before, value), dims)
+        yield from _scan(number, points.fix_val(isl.dim_type.set, axis, value), (*before, value), dims)

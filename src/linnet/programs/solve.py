@@ -89,7 +89,12 @@ class _Congruence:
 
     form: Linear
     modulus: str
-    depends: frozenset[str]
+    moduli: frozenset[str]
+    """Names in the text of `modulus`."""
+
+    @property
+    def depends(self) -> frozenset[str]:
+        return self.form.depends | self.moduli
 
 
 class PairSolver:
@@ -115,6 +120,7 @@ class PairSolver:
         self.unknown += [loop.variable for loop in source_loops]
         self.unknown += [variables[loop.variable] for loop in access.locals]
         self.result = list(self.unknown[: len(target.variables)])
+        self.locals = self.unknown[len(target.variables) :]
         self.rows: list[Linear] = []
         """Linear forms that are not negative."""
         self.equations: list[Linear] = []
@@ -146,8 +152,7 @@ class PairSolver:
         if step not in (1, -1):
             modulus = str(abs(step)) if step is not None else code(loop.step, Identity())
             form = var - linear(loop.start)
-            needs = form.depends | names(loop.step)
-            self.strides[loop.variable] = _Congruence(form, modulus, needs)
+            self.strides[loop.variable] = _Congruence(form, modulus, names(loop.step))
 
     def condition(self, guard: Expr) -> None:
         """A condition of the target: rows and equations where it is linear, else a test."""
@@ -165,17 +170,17 @@ class PairSolver:
 
     # -- the search
 
-    def write(self, mode: str) -> bool:
-        """Write the solver; `mode` is 'list' (append tasks) or 'count'. Says whether counting was closed."""
+    def write(self, mode: str) -> None:
+        """Write the solver; `mode` is 'list' (tasks are added to `out`) or 'count' (`n` is)."""
         while True:
             self.flush()
             if not self.unknown:
                 self.lines.add(self.found(mode))
-                return True
-            if self.solve_linear() or self.turn_around():
+                return
+            if self.solve_linear() or self.turn_around() or self.drop_local():
                 continue
             if self.enumerate(mode):
-                return True
+                return
 
     def found(self, mode: str) -> str:
         return "n += 1" if mode == "count" else f"out.append({self.task()})"
@@ -250,6 +255,37 @@ class PairSolver:
         self.require([f"{value.text()} % {abs(factor)} == 0"])
         return f"{value.text()} // {abs(factor)}"
 
+    def drop_local(self) -> bool:
+        """Put what an equation says of a range's variable in its place: nobody asks for its value."""
+        for local in [x for x in self.locals if x in self.unknown]:
+            if any(local in t.depends for t in self.tests):
+                continue
+            forms = [*self.rows, *self.equations, *(c.form for c in self.congruences)]
+            forms += [c.form for c in self.strides.values()]
+            if any(local in a.depends and a.text != local for f in forms for a in f.terms):
+                continue
+            for equation in self.equations:
+                atom = next((a for a in equation.terms if a.text == local), None)
+                if atom is not None and abs(equation.terms[atom]) == 1:
+                    self.equations.remove(equation)
+                    self.replace(atom, equation.without(atom).times(-equation.terms[atom]))
+                    return True
+        return False
+
+    def replace(self, atom: Atom, value: Linear) -> None:
+        """`atom` is `value` wherever it stands, and no longer unknown."""
+
+        def put(form: Linear) -> Linear:
+            return form.without(atom) + value.times(form.terms.get(atom, 0))
+
+        self.rows = [put(r) for r in self.rows]
+        self.equations = [put(e) for e in self.equations]
+        if atom.text in self.strides:
+            self.congruences.append(self.strides.pop(atom.text))
+        self.congruences = [_Congruence(put(c.form), c.modulus, c.moduli) for c in self.congruences]
+        self.strides = {v: _Congruence(put(c.form), c.modulus, c.moduli) for v, c in self.strides.items()}
+        self.unknown.remove(atom.text)
+
     def name(self) -> str:
         self.fresh += 1
         return f"v{self.fresh}"
@@ -284,7 +320,7 @@ class PairSolver:
                 modulus = code(by, Identity())
                 self.require([f"0 <= {value} < {modulus}"])
                 form = linear(inside) - variable(value)
-                self.congruences.append(_Congruence(form, modulus, form.depends | names(by)))
+                self.congruences.append(_Congruence(form, modulus, names(by)))
             case Lookup(table, inside):
                 value = self.take(equation, atom)
                 entry = self.name()
@@ -359,7 +395,7 @@ class PairSolver:
             if not self.open(one.depends - {var}) and [a.text for a in inside] == [var]:
                 if one.form.terms[inside[0]] == -1:
                     self.congruences.remove(one)
-                    one = _Congruence(one.form.times(-1), one.modulus, one.depends)
+                    one = _Congruence(one.form.times(-1), one.modulus, one.moduli)
                     self.congruences.append(one)
                 if one.form.terms[inside[0]] == 1:
                     return one

@@ -1,0 +1,44 @@
+"""What the algorithms share: from an array to tiles, and onto an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.engines import Engine, Outputs, Threads
+from linnet.errors import InputError
+from linnet.events import Sink
+from linnet.programs import BoundProgram
+from linnet.tiles import TiledArray
+
+
+def as_matrix(a: NDArray[Any] | TiledArray, tile: int | tuple[int, int]) -> TiledArray:
+    """A matrix in tiles: as it is if it has tiles, else as views of the array (nothing is copied)."""
+    if isinstance(a, TiledArray):
+        matrix = a
+    else:
+        matrix = TiledArray.from_numpy(np.asarray(a), tile, copy=False) if np.ndim(a) == 2 else None
+    if matrix is None or matrix.ndim != 2:
+        raise InputError(f"expected a matrix, got an array of shape {np.shape(a)}")
+    return matrix
+
+
+def run(
+    bound: BoundProgram, inputs: Mapping[str, TiledArray], engine: Engine | None, events: Sink | None
+) -> Outputs:
+    """Run on the given engine, or on threads with a worker per core."""
+    return (Threads() if engine is None else engine).run(bound, inputs, events=events)
+
+
+def need_square_tiles(matrix: TiledArray, what: str) -> None:
+    """Refuse a matrix whose tiles on the diagonal are not square, save the last."""
+    rows, columns = (np.diff(edges) for edges in matrix.layout.boundaries)
+    steps = min(len(rows), len(columns)) - 1
+    if not np.array_equal(rows[:steps], columns[:steps]):
+        raise InputError(
+            f"{what} takes square tiles on the diagonal (the last may be ragged); got row heights "
+            f"{rows[: steps + 1].tolist()} and column widths {columns[: steps + 1].tolist()}"
+        )

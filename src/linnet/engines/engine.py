@@ -1,0 +1,87 @@
+"""What an engine is: it runs a bound program on given inputs and returns its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from linnet.errors import InputError
+from linnet.events import Sink
+from linnet.programs import BoundProgram, In, Out
+from linnet.tiles import Index, Tile, TiledArray
+
+
+class Outputs(Mapping[str, TiledArray]):
+    """The `Out` arrays of a run, by name.
+
+    An array is put together when it is asked for: tiles that form no one array (factors of
+    ragged tiles, say) are an error then, and can still be had one by one from `tiles`.
+    """
+
+    def __init__(self, bound: BoundProgram, written: Mapping[str, Mapping[Index, Tile]]) -> None:
+        self._bound = bound
+        self._written = written
+        self._arrays: dict[str, TiledArray] = {}
+
+    def tiles(self, name: str) -> Mapping[Index, Tile]:
+        """The tiles that were written to one array."""
+        if name not in self._written:
+            raise KeyError(
+                f"{self._bound.program.name} has no Out array {name!r}; it has {', '.join(self) or 'none'}"
+            )
+        return self._written[name]
+
+    def __getitem__(self, name: str) -> TiledArray:
+        tiles = self.tiles(name)
+        if name not in self._arrays:
+            role = self._bound.program.arrays[name]
+            fill = role.fill if isinstance(role, Out) else None
+            grid = self._bound.grid(name) if tiles else None
+            self._arrays[name] = TiledArray.from_tiles(tiles, grid=grid, fill=fill, name=name)
+        return self._arrays[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._written)
+
+    def __len__(self) -> int:
+        return len(self._written)
+
+    def __repr__(self) -> str:
+        return f"Outputs({', '.join(self)})"
+
+
+class Engine(Protocol):
+    """Runs bound programs."""
+
+    def run(
+        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], *, events: Sink | None = None
+    ) -> Outputs:
+        """Run every task of the program.
+
+        `inputs` holds a `TiledArray` for every `In` array of the program; none of them is
+        changed. What happens on the way is sent to `events`.
+        """
+        ...
+
+
+def check_inputs(bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+    """Refuse inputs that are missing, unknown, or not cut into tiles."""
+    program = bound.program
+    expected = [name for name, role in program.arrays.items() if isinstance(role, In)]
+    missing = [name for name in expected if name not in inputs]
+    unknown = [name for name in inputs if name not in expected]
+    if missing or unknown:
+        raise InputError(
+            f"{program.name} takes the arrays {', '.join(expected) or 'none'}; "
+            + "; ".join(
+                f"{label} {', '.join(names)}"
+                for label, names in (("missing:", missing), ("not known:", unknown))
+                if names
+            )
+        )
+    for name, array in inputs.items():
+        if not isinstance(array, TiledArray):
+            raise InputError(
+                f"{name} is a {type(array).__name__}; cut it into tiles first, "
+                f"with TiledArray.from_numpy({name}, tile=...)"
+            )

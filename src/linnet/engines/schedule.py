@@ -1,0 +1,181 @@
+"""Which task runs next: a pure state machine, without threads, clocks or tiles.
+
+Tasks are numbers, as in `task_arrays()`. The most urgent of the ready tasks is the one
+with the longest way to the end of the program: if it waits, everything waits.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
+
+_NARROW = 16
+"""Levels of fewer tasks are walked one by one: array operations would cost more than they save."""
+
+
+class Graph(Protocol):
+    """The tasks and their order, as `task_arrays()` gives them."""
+
+    @property
+    def child_start(self) -> Numbers: ...
+    @property
+    def child(self) -> Numbers: ...
+    @property
+    def in_degree(self) -> Numbers: ...
+
+
+class Schedule:
+    """The tasks that are ready, running and done.
+
+    >>> from types import SimpleNamespace
+    >>> diamond = SimpleNamespace(  # 0 before 1 and 2, both before 3
+    ...     child_start=np.array([0, 2, 3, 4, 4]),
+    ...     child=np.array([1, 2, 3, 3]),
+    ...     in_degree=np.array([0, 1, 1, 2]),
+    ... )
+    >>> schedule = Schedule(diamond)
+    >>> schedule.take(), schedule.take()
+    (0, None)
+    >>> schedule.finish(0)
+    [1, 2]
+    >>> schedule.take(), schedule.take(), schedule.running
+    (1, 2, 2)
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.total = len(graph.in_degree)
+        """Tasks in all."""
+        self.running = 0
+        """Tasks taken and not finished."""
+        self.done = 0
+        """Tasks finished."""
+        self._start: Sequence[int] = graph.child_start.tolist()
+        self._child = graph.child
+        self._waiting: list[int] = graph.in_degree.tolist()
+        order = np.argsort(-longest_paths(graph), kind="stable")
+        ranks = np.empty(self.total, np.int64)
+        ranks[order] = np.arange(self.total)
+        # A heap of ranks, so that comparing two tasks is comparing two integers.
+        self._rank: list[int] = ranks.tolist()
+        self._task: list[int] = order.tolist()
+        self._heap: list[int] = np.sort(ranks[graph.in_degree == 0]).tolist()
+
+    @property
+    def ready(self) -> int:
+        """How many tasks wait to be taken."""
+        return len(self._heap)
+
+    @property
+    def finished(self) -> bool:
+        """Whether every task is done."""
+        return self.done == self.total
+
+    @property
+    def stuck(self) -> bool:
+        """Whether tasks are left that can never become ready: they wait for one another."""
+        return not self._heap and not self.running and not self.finished
+
+    def waiting(self) -> list[int]:
+        """Tasks ready now, most urgent first; for reports."""
+        return [self._task[rank] for rank in sorted(self._heap)]
+
+    def take(self) -> int | None:
+        """The most urgent ready task, now running; None if there is none."""
+        if not self._heap:
+            return None
+        self.running += 1
+        return self._task[heapq.heappop(self._heap)]
+
+    def finish(self, task: int) -> list[int]:
+        """A running task is done; returns the tasks that this made ready."""
+        self.running -= 1
+        self.done += 1
+        made_ready: list[int] = []
+        first, last = self._start[task], self._start[task + 1]
+        if first == last:
+            return made_ready
+        waiting = self._waiting
+        for child in self._child[first:last].tolist():
+            left = waiting[child] - 1
+            waiting[child] = left
+            if not left:
+                made_ready.append(child)
+                heapq.heappush(self._heap, self._rank[child])
+        return made_ready
+
+
+def longest_paths(graph: Graph) -> Numbers:
+    """For each task, how many tasks lie on the longest way from it to the end, itself included.
+
+    Tasks on a cycle get 0.
+
+    >>> from types import SimpleNamespace
+    >>> longest_paths(
+    ...     SimpleNamespace(child_start=np.array([0, 1, 1]), child=np.array([1]), in_degree=np.array([0, 1]))
+    ... )
+    array([2, 1])
+    """
+    start, child = graph.child_start, graph.child
+    starts, children = start.data, child.data  # views of the same memory that give plain integers
+    heights = np.zeros(len(graph.in_degree), np.int64)
+    height = heights.data
+    for level in reversed(_levels(graph)):
+        if len(level) <= _NARROW:
+            for task in level.tolist():
+                best = 0
+                for position in range(starts[task], starts[task + 1]):
+                    below = height[children[position]]
+                    if below > best:
+                        best = below
+                height[task] = best + 1
+        else:
+            edges, counts = _edges(start, level)
+            best = np.zeros(len(level), np.int64)
+            if len(edges):
+                some = counts > 0
+                firsts = (np.cumsum(counts) - counts)[some]
+                best[some] = np.maximum.reduceat(heights[child[edges]], firsts)
+            heights[level] = best + 1
+    return heights
+
+
+def _levels(graph: Graph) -> list[Numbers]:
+    """Tasks by their distance from the roots; each comes after all its parents."""
+    start, child = graph.child_start, graph.child
+    starts, children = start.data, child.data
+    missing = graph.in_degree.copy()
+    left = missing.data
+    level = np.flatnonzero(missing == 0)
+    levels: list[Numbers] = []
+    while len(level):
+        levels.append(level)
+        if len(level) <= _NARROW:
+            found: list[int] = []
+            for task in level.tolist():
+                for position in range(starts[task], starts[task + 1]):
+                    reached = children[position]
+                    left[reached] -= 1
+                    if not left[reached]:
+                        found.append(reached)
+            level = np.array(found, np.int64)
+        else:
+            reached = child[_edges(start, level)[0]]
+            # bincount would cost as much as there are tasks, at every level.
+            hit, times = np.unique(reached, return_counts=True)
+            missing[hit] -= times
+            level = hit[missing[hit] == 0]
+    return levels
+
+
+def _edges(start: Numbers, tasks: Numbers) -> tuple[Numbers, Numbers]:
+    """Positions in `child` of all edges out of these tasks, and how many each task has."""
+    firsts = start[tasks]
+    counts = start[tasks + 1] - firsts
+    offsets = np.cumsum(counts) - counts
+    return np.repeat(firsts - offsets, counts) + np.arange(counts.sum()), counts

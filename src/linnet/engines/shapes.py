@@ -1,0 +1,122 @@
+"""Shapes and dtypes of tiles before they are written, from what kernels declare.
+
+Needed where a task reads a tile of an `Out(fill=...)` array that nobody writes: the tile
+has to be made, and its neighbours that tell its size may not be there yet.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linnet import kernels
+from linnet.errors import InputError
+from linnet.programs import BoundProgram, Call
+from linnet.tiles import TiledArray, TileKey
+
+
+class Description(NamedTuple):
+    """What is known of a tile before it is there."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+class Shapes:
+    """Describes tiles of a bound program, each once."""
+
+    def __init__(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+        self._bound = bound
+        self._inputs = inputs
+        self._known: dict[TileKey, Description] = {}
+
+    def filled(self, key: TileKey) -> Description:
+        """A tile that nobody writes: along each axis as long as the tiles that somebody does write."""
+        lengths: list[int] = []
+        dtype: np.dtype[Any] | None = None
+        for axis in range(len(key.index)):
+            neighbour = self._neighbour(key, axis)
+            described = self.describe(neighbour)
+            if len(described.shape) != len(key.index):
+                raise InputError(
+                    f"the shape of {key} is unknown: its neighbour {neighbour} has "
+                    f"{len(described.shape)} axes but {len(key.index)} indices"
+                )
+            lengths.append(described.shape[axis])
+            dtype = described.dtype
+        assert dtype is not None
+        return Description(tuple(lengths), dtype)
+
+    def _neighbour(self, key: TileKey, axis: int) -> TileKey:
+        """A tile that is written, at the same place along one axis."""
+        extents = [range(n) for n in self._bound.grid(key.array)]
+        extents[axis] = range(key.index[axis], key.index[axis] + 1)
+        for index in itertools.product(*extents):
+            candidate = TileKey(key.array, index)
+            if self._bound.writer(candidate) is not None:
+                return candidate
+        raise InputError(
+            f"the shape of {key} is unknown: no tile of {key.array} at position {key.index[axis]} "
+            f"along axis {axis} is written"
+        )
+
+    def describe(self, key: TileKey) -> Description:
+        """A tile of an input, or one that some task writes."""
+        pending = [key]
+        while pending:
+            current = pending[-1]
+            if current in self._known:
+                pending.pop()
+                continue
+            if current.array in self._inputs:
+                array = self._inputs[current.array]
+                self._known[current] = Description(array.layout.tile_shape(current.index), array.dtype)
+                continue
+            task = self._bound.writer(current)
+            if task is None:
+                self._known[current] = self.filled(current)
+                continue
+            call = self._bound.call(task)
+            unknown = [operand for operand in operands(call.args) if operand not in self._known]
+            if unknown:
+                pending.extend(unknown)
+            else:
+                self._declare(call)
+        return self._known[key]
+
+    def _declare(self, call: Call) -> None:
+        kernel = kernels.get(call.kernel)
+        if kernel.shape is None:
+            raise InputError(
+                f"the shapes of {', '.join(map(repr, call.outputs))} are needed before the tiles are there, "
+                f"but kernel {call.kernel!r} declares none; give it shape=..."
+            )
+        shapes = kernel.shape(*self._mapped(call.args, lambda known: known.shape), **call.attributes)
+        if kernel.dtype is None:
+            common = np.result_type(*{self._known[operand].dtype for operand in operands(call.args)})
+            dtypes = (common,) * kernel.outputs
+        else:
+            dtypes = kernel.dtype(*self._mapped(call.args, lambda known: known.dtype))
+            dtypes = dtypes if kernel.outputs > 1 else (dtypes,)
+        shapes = shapes if kernel.outputs > 1 else (shapes,)
+        for key, shape, dtype in zip(call.outputs, shapes, dtypes, strict=True):
+            self._known[key] = Description(tuple(shape), np.dtype(dtype))
+
+    def _mapped(self, item: Any, take: Callable[[Description], Any]) -> Any:
+        if isinstance(item, TileKey):
+            return take(self._known[item])
+        if isinstance(item, tuple | list):
+            return [self._mapped(each, take) for each in item]
+        return item
+
+
+def operands(item: Any) -> Iterator[TileKey]:
+    """All tiles in the arguments of a call, ranges of tiles included."""
+    if isinstance(item, TileKey):
+        yield item
+    elif isinstance(item, tuple | list):
+        for each in item:
+            yield from operands(each)

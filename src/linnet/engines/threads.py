@@ -1,0 +1,267 @@
+"""The engine on the cores of this machine: threads around kernels that let go of the lock."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Mapping
+
+from linnet.engines.blas import one_blas_thread
+from linnet.engines.engine import Outputs, check_inputs
+from linnet.engines.execute import Done, Executor
+from linnet.engines.schedule import Schedule
+from linnet.engines.store import TileStore
+from linnet.errors import InputError, ProgramError
+from linnet.events import (
+    Event,
+    Events,
+    JobCancelled,
+    JobFailed,
+    JobFinished,
+    JobStarted,
+    Progress,
+    Sink,
+    TaskFailed,
+    TaskFinished,
+    TaskReady,
+    TaskStarted,
+    TileDropped,
+    TileRead,
+    TileWritten,
+    WorkerStarted,
+    WorkerStopped,
+)
+from linnet.programs import BoundProgram, Call, Task
+from linnet.tiles import TiledArray, TileKey
+
+_jobs = itertools.count(1)
+
+_PROGRESS_EVERY = 0.1
+_GRACE = 1.0
+"""Seconds given to kernels in flight when a run is broken off: they cannot be stopped, only left behind."""
+
+
+class Threads:
+    """Runs bound programs on threads of this process.
+
+    >>> import numpy as np
+    >>> from linnet.engines import Threads
+    >>> Threads(workers=2)
+    Threads(workers=2)
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        if workers is not None and workers < 1:
+            raise InputError(f"workers={workers}: give at least 1, or None for one per core")
+        self.workers = available_cores() if workers is None else workers
+
+    def run(
+        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], *, events: Sink | None = None
+    ) -> Outputs:
+        """Run every task of the program; see `Engine.run`.
+
+        Ctrl-C breaks the run off: no further task starts, kernels in flight get a second
+        to end, and `KeyboardInterrupt` goes to the caller.
+        """
+        check_inputs(bound, inputs)
+        with one_blas_thread():
+            return _Run(bound, inputs, self.workers, Events() if events is None else events).outcome()
+
+    def __repr__(self) -> str:
+        return f"Threads(workers={self.workers})"
+
+
+def available_cores() -> int:
+    """The cores this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Run:
+    """One run: a schedule and a store, guarded by one lock, and the threads that work on them."""
+
+    def __init__(
+        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], workers: int, events: Sink
+    ) -> None:
+        self._bound = bound
+        self._events = events
+        self._job = f"{bound.program.name}-{next(_jobs)}"
+        self._arrays = bound.task_arrays()
+        self._schedule = Schedule(self._arrays)
+        self._store = TileStore(bound, inputs)
+        self._executor = Executor(bound, inputs, self._store)
+        self._workers = max(1, min(workers, self._schedule.total))
+        self._changed = threading.Condition(threading.Lock())
+        self._idle = 0
+        self._stopping = False
+        self._error: BaseException | None = None
+        self._over = threading.Event()
+
+    # ---- the caller's thread
+
+    def outcome(self) -> Outputs:
+        """Start the workers, wait for the end, and return the outputs or raise what went wrong."""
+        begun = time.perf_counter()
+        total = self._schedule.total
+        if JobStarted in self._events.wanted:
+            program = self._bound.program.name
+            self._emit(JobStarted(self._job, time.time(), program, total, self._workers))
+        self._announce(self._schedule.waiting() if TaskReady in self._events.wanted else [])
+        threads = [
+            threading.Thread(target=self._work, args=(f"{self._job}-w{number}",), daemon=True)
+            for number in range(self._workers)
+        ]
+        try:
+            for thread in threads:
+                thread.start()
+            self._wait()
+        except BaseException:  # Ctrl-C, most likely
+            self._stop()
+            self._join(threads)
+            seconds = time.perf_counter() - begun
+            self._emit(JobCancelled(self._job, time.time(), self._schedule.done, seconds))
+            raise
+        self._join(threads)
+        seconds = time.perf_counter() - begun
+        self._report_progress()
+        if self._error is not None:
+            text = f"{type(self._error).__name__}: {self._error}"
+            self._emit(JobFailed(self._job, time.time(), text, seconds))
+            raise self._error
+        self._emit(JobFinished(self._job, time.time(), seconds))
+        return Outputs(self._bound, self._store.results())
+
+    def _wait(self) -> None:
+        while not self._over.wait(_PROGRESS_EVERY if Progress in self._events.wanted else None):
+            self._report_progress()
+
+    def _report_progress(self) -> None:
+        if Progress in self._events.wanted:
+            self._emit(Progress(self._job, time.time(), self._schedule.done, self._schedule.total))
+
+    def _join(self, threads: list[threading.Thread]) -> None:
+        deadline = time.monotonic() + _GRACE
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(None if self._schedule.finished else max(0.0, deadline - time.monotonic()))
+
+    def _stop(self, error: BaseException | None = None) -> None:
+        with self._changed:
+            self._stopping = True
+            if self._error is None:
+                self._error = error
+            self._changed.notify_all()
+        self._over.set()
+
+    def _emit(self, event: Event) -> None:
+        if type(event) in self._events.wanted:
+            self._events.emit(event)
+
+    # ---- the workers' threads
+
+    def _work(self, worker: str) -> None:
+        self._emit(WorkerStarted(self._job, time.time(), worker))
+        arrays, bound, starts = self._arrays, self._bound, self._arrays.child_start
+        number: int | None = None
+        done: Done | None = None
+        try:
+            while True:
+                number = self._next(number, done)
+                if number is None:
+                    break
+                task = arrays.task(number)
+                call = bound.call(task)
+                wanted = self._events.wanted
+                if TaskStarted in wanted:
+                    self._emit(TaskStarted(self._job, time.time(), task, call.kernel, worker))
+                try:
+                    done = self._executor.run(task, call, int(starts[number + 1] - starts[number]))
+                except BaseException as error:
+                    self._emit(
+                        TaskFailed(
+                            self._job,
+                            time.time(),
+                            task,
+                            call.kernel,
+                            worker,
+                            f"{type(error).__name__}: {error}",
+                        )
+                    )
+                    raise
+                if wanted:
+                    self._tell(task, call, worker, done)
+        except BaseException as error:
+            self._stop(error)
+        self._emit(WorkerStopped(self._job, time.time(), worker))
+
+    def _next(self, finished: int | None, done: Done | None) -> int | None:
+        """Hand in a finished task, and take the most urgent one; None when there is no more to do.
+
+        One visit to the lock for both, and a worker goes on with what it has just made
+        ready rather than waking another for it.
+        """
+        schedule = self._schedule
+        made_ready: list[int] = []
+        dropped: list[tuple[TileKey, int]] = []
+        with self._changed:
+            if finished is not None and done is not None:
+                made_ready = schedule.finish(finished)
+                dropped = self._store.release(done.read)
+            number = None if self._stopping else schedule.take()
+            if schedule.ready and self._idle:
+                self._changed.notify(min(schedule.ready, self._idle))
+        if made_ready and TaskReady in self._events.wanted:
+            self._announce(made_ready)
+        if dropped and TileDropped in self._events.wanted:
+            self._tell_dropped(dropped)
+        return number if number is not None else self._await_task()
+
+    def _await_task(self) -> int | None:
+        schedule = self._schedule
+        with self._changed:
+            while not self._stopping:
+                number = schedule.take()
+                if number is not None:
+                    return number
+                if schedule.finished or schedule.stuck:
+                    break
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+        if not self._stopping:
+            self._stop(self._cycle() if schedule.stuck else None)
+        return None
+
+    def _cycle(self) -> ProgramError:
+        left = self._schedule.total - self._schedule.done
+        return ProgramError(
+            f"{left:,} of {self._schedule.total:,} tasks of {self._bound.program.name} wait for one another "
+            "and can never run; a tile is read before, in program order, it is written"
+        )
+
+    # ---- events
+
+    def _announce(self, numbers: list[int]) -> None:
+        for number in numbers:
+            self._emit(TaskReady(self._job, time.time(), self._arrays.task(number)))
+
+    def _tell(self, task: Task, call: Call, worker: str, done: Done) -> None:
+        wanted = self._events.wanted
+        now = time.time()
+        if TileRead in wanted:
+            for key, size in done.read.items():
+                self._emit(TileRead(self._job, now, key.array, key.index, size, worker))
+        if TileWritten in wanted:
+            for key, size in done.written:
+                self._emit(TileWritten(self._job, now, key.array, key.index, size, worker))
+        if TaskFinished in wanted:
+            self._emit(TaskFinished(self._job, now, task, call.kernel, worker, done.seconds))
+        if done.unread and TileDropped in wanted:
+            self._tell_dropped(done.unread)
+
+    def _tell_dropped(self, dropped: list[tuple[TileKey, int]]) -> None:
+        for key, size in dropped:
+            self._emit(TileDropped(self._job, time.time(), key.array, key.index, size))

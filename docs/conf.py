@@ -24,6 +24,11 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 
+# `name` in a docstring is code, as in Markdown.
+default_role = "code"
+# Events have a field called `bytes`; annotations mean the built-in.
+suppress_warnings = ["ref.python"]
+
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 

@@ -41,10 +41,15 @@ class NoClosedForm(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A polynomial that counts for the points where all `rows` are not negative."""
+    """A case: the number of points is `polynomial(x)` where all `rows` are not negative at x.
 
-    rows: tuple[Form, ...]
-    polynomial: Polynomial
+    x stands for the time: x = (link[0] * time + link[1]) / link[2], where that is an integer.
+    Without a time, x does not occur.
+    """
+
+    rows: tuple[tuple[int, int], ...]
+    polynomial: dict[int, Fraction]
+    link: tuple[int, int, int]
 
 
 def count_tasks(sets: Sets, statement: Statement, sizes: Mapping[str, int], fallback: Enumerator) -> int:
@@ -64,36 +69,34 @@ def fixed(sets: Sets, points: Any, sizes: Mapping[str, int]) -> Any:
 
 def count_set(points: Any) -> int:
     """Number of points of a bounded set without parameters."""
-    total = Fraction(0)
-    for piece in pieces(points, 0):
-        if all(row[-1] >= 0 for row in piece.rows):
-            total += piece.polynomial.get((), Fraction(0))
+    total = sum((p.polynomial.get(0, Fraction(0)) for p in _pieces(points, None)), Fraction(0))
     assert total.denominator == 1
     return int(total)
 
 
-def counts_along(points: Any, values: Any) -> Any:
-    """For a set whose first axis is time: number of points at each of `values` (an int array)."""
-    total = np.zeros(len(values), dtype=object)
-    column = values.astype(object)
-    for piece in pieces(points, 1):
-        inside = np.ones(len(values), dtype=bool)
-        for row in piece.rows:
-            inside &= (row[0] * values + row[1]) >= 0
-        here = column[inside]
-        terms = [c * here**power for (power,), c in piece.polynomial.items()]
-        if terms:
-            total[inside] += sum(terms)
+def counts_along(points: Any, times: Any) -> Any:
+    """For a set whose first axis is time: number of points at each of `times` (an int array)."""
+    total = np.zeros(len(times), dtype=object)
+    for piece in _pieces(points, 0):
+        scale, shift, by = piece.link
+        top = scale * times + shift
+        inside = top % by == 0
+        x = top // by
+        for factor, constant in piece.rows:
+            inside &= (factor * x + constant) >= 0
+        here = x[inside].astype(object)
+        if len(here):
+            total[inside] += sum(c * here**power for power, c in piece.polynomial.items())
     return total.astype(np.int64)
 
 
-def pieces(points: Any, keep: int) -> Iterator[Piece]:
-    """Disjoint cases of the number of points, as polynomials in the first `keep` variables."""
+def _pieces(points: Any, time: int | None) -> Iterator[Piece]:
+    """Disjoint cases of the number of points, as polynomials in the axis `time`."""
     for basic in points.compute_divs().make_disjoint().get_basic_sets():
-        rows = _rows(basic.remove_redundancies())
-        width = len(rows[0]) - 1 if rows else basic.dim(SET)
+        width = basic.dim(SET) + basic.dim(isl.dim_type.div)
         one: Polynomial = {(0,) * width: Fraction(1)}
-        yield from _summed(tuple(rows), one, frozenset(range(keep, width)), keep)
+        left = frozenset(range(width)) - {time}
+        yield from _summed(tuple(_rows(basic.remove_redundancies())), one, left, time, (1, 0, 1))
 
 
 def _rows(basic: Any) -> list[Form]:
@@ -129,14 +132,30 @@ def _rows(basic: Any) -> list[Form]:
     return made
 
 
-def _summed(rows: tuple[Form, ...], value: Polynomial, left: frozenset[int], keep: int) -> Iterator[Piece]:
-    """Sum `value` over the variables `left`, innermost first."""
+def _summed(
+    rows: tuple[Form, ...],
+    value: Polynomial,
+    left: frozenset[int],
+    time: int | None,
+    link: tuple[int, int, int],
+) -> Iterator[Piece]:
+    """Sum `value` over the variables `left`, those with the fewest cases first."""
     tight = _tightened(rows)
     if tight is None:
         return
     if not left:
-        final = tuple(tuple(row[k] for k in (*range(keep), -1)) for row in tight)
-        yield Piece(final, {powers[:keep]: c for powers, c in value.items()})
+        conditions = tuple((row[time], row[-1]) for row in tight) if time is not None else ()
+        polynomial = {powers[time] if time is not None else 0: c for powers, c in value.items()}
+        yield Piece(conditions, polynomial, link)
+        return
+    linked = _linked(tight, left, time) if time is not None else None
+    if linked is not None and time is not None:
+        # c*x + a*time + b == 0 with a = 1 or -1: x takes the place of time
+        x, c, a, b = linked
+        form = tuple(-a * c if k == x else -a * b if k == len(tight[0]) - 1 else 0 for k in range(len(tight[0])))
+        changed = tuple(_replaced(row, time, form) for row in tight)
+        p, q, d = link
+        yield from _summed(changed, value, left - {x}, x, (-a * p, -a * q - b * d, c * d))
         return
     var, lower, upper, rest = _choose(tight, left)
     inner = left - {var}
@@ -146,7 +165,7 @@ def _summed(rows: tuple[Form, ...], value: Polynomial, left: frozenset[int], kee
         conditions += [_minus(low, other, int(k < a)) for k, other in enumerate(lower) if k != a]
         conditions += [_minus(other, high, int(k < b)) for k, other in enumerate(upper) if k != b]
         conditions.append(_minus(high, low, 0))
-        yield from _summed(tuple(conditions), _sum(value, var, low, high), inner, keep)
+        yield from _summed(tuple(conditions), _sum(value, var, low, high), inner, time, link)
 
 
 def _choose(rows: tuple[Form, ...], left: frozenset[int]) -> tuple[int, list[Form], list[Form], list[Form]]:
@@ -210,14 +229,36 @@ def _sum(value: Polynomial, var: int, low: Form, high: Form) -> Polynomial:
     return {k: c for k, c in result.items() if c}
 
 
+def _linked(rows: tuple[Form, ...], left: frozenset[int], time: int) -> tuple[int, int, int, int] | None:
+    """(x, c, a, b) of an equation c*x + a*time + b == 0 with |c| > 1 and |a| == 1."""
+    for row in rows:
+        inside = [k for k in left if row[k]]
+        if len(inside) == 1 and abs(row[inside[0]]) > 1 and abs(row[time]) == 1:
+            if tuple(-v for v in row) in rows:
+                return inside[0], row[inside[0]], row[time], row[-1]
+    return None
+
+
+def _replaced(row: Form, var: int, form: Form) -> Form:
+    """`row` with a variable replaced by a form."""
+    return tuple((0 if k == var else v) + row[var] * f for k, (v, f) in enumerate(zip(row, form, strict=True)))
+
+
+def _as_polynomial(form: Form) -> Polynomial:
+    width = len(form) - 1
+    made: Polynomial = {
+        tuple(int(j == k) for j in range(width)): Fraction(v) for k, v in enumerate(form[:-1]) if v
+    }
+    if form[-1]:
+        made[(0,) * width] = Fraction(form[-1])
+    return made
+
+
 def _at(degree: int, form: Form) -> Polynomial:
     """1^degree + ... + n^degree at n = form."""
-    width = len(form) - 1
     result: Polynomial = {}
-    power: Polynomial = {(0,) * width: Fraction(1)}
-    linear: Polynomial = {tuple(int(j == k) for j in range(width)): Fraction(v) for k, v in enumerate(form[:-1]) if v}
-    if form[-1]:
-        linear[(0,) * width] = Fraction(form[-1])
+    power: Polynomial = {(0,) * (len(form) - 1): Fraction(1)}
+    linear = _as_polynomial(form)
     for coefficient in _faulhaber(degree):
         if coefficient:
             result = _add(result, power, coefficient)

@@ -12,10 +12,10 @@ by Python's operators; `&`, `|`, `~` stand for `and`, `or`, `not`, which Python 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from linnet.errors import ProgramError
 from linnet.programs.grammar import (
@@ -45,7 +45,7 @@ from linnet.programs.grammar import (
     Tiles,
     Unary,
 )
-from linnet.programs.parse import minus
+from linnet.programs.parse_expressions import minus
 from linnet.programs.program import TileProgram
 
 
@@ -174,7 +174,7 @@ class ArrayHandle:
     name: str
 
     def __getitem__(self, index: Any) -> Tiles:
-        pieces = index if isinstance(index, tuple) else (index,)
+        pieces = cast("tuple[Any, ...]", index if isinstance(index, tuple) else (index,))
         return Tiles(self.name, tuple(_axis(p) for p in pieces))
 
 
@@ -253,7 +253,7 @@ class ProgramBuilder:
     # -- statements
 
     @contextmanager
-    def loop(self, name: str, *bounds: Any) -> Iterator[Index]:
+    def loop(self, name: str, *bounds: Any) -> Generator[Index]:
         """`for name in range(*bounds)`."""
         if not 1 <= len(bounds) <= 3:
             raise ProgramError(f"loop {name!r} takes one to three bounds as range does, not {len(bounds)}")
@@ -268,7 +268,7 @@ class ProgramBuilder:
         self._blocks[-1].append(For(name, _expr(start), _expr(stop), _expr(step), tuple(body)))
 
     @contextmanager
-    def when(self, condition: Index) -> Iterator[None]:
+    def when(self, condition: Index) -> Generator[None]:
         """`if condition:`."""
         body: list[Stmt] = []
         self._blocks.append(body)
@@ -279,7 +279,7 @@ class ProgramBuilder:
         self._blocks[-1].append(If(_expr(condition), tuple(body), ()))
 
     @contextmanager
-    def otherwise(self) -> Iterator[None]:
+    def otherwise(self) -> Generator[None]:
         """`else:` of the `when` just before."""
         last = self._blocks[-1][-1] if self._blocks[-1] else None
         if not isinstance(last, If) or last.otherwise:
@@ -331,13 +331,10 @@ def _expr(value: Any) -> Expr:
 def _axis(piece: Any) -> Expr | Range:
     if not isinstance(piece, slice):
         return _expr(piece)
-    if piece.stop is None:
+    start, stop, step = (getattr(cast("Any", piece), part) for part in ("start", "stop", "step"))
+    if stop is None:
         raise ProgramError("a range of tiles needs an end: A[i, 0:N]")
-    return Range(
-        _expr(0 if piece.start is None else piece.start),
-        _expr(piece.stop),
-        _expr(1 if piece.step is None else piece.step),
-    )
+    return Range(_expr(0 if start is None else start), _expr(stop), _expr(1 if step is None else step))
 
 
 def _binary(op: str, left: Any, right: Any) -> Index:

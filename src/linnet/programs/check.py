@@ -91,10 +91,12 @@ class _Checker:
 
     def run(self) -> None:
         program = self.program
-        sizes: dict[str, Kind] = {name: "int" for name in program.roles(Size)}
+        sizes: dict[str, Kind] = dict.fromkeys(program.roles(Size), "int")
         labels = [p.name for p in program.parameters] + [name for name, _ in program.tables]
         for label in sorted({x for x in labels if labels.count(x) > 1}):
-            self.findings.add(f"the name {label!r} is used for two parameters or tables", "rename one of them")
+            self.findings.add(
+                f"the name {label!r} is used for two parameters or tables", "rename one of them"
+            )
         for expr in program.assumptions:
             self.condition(expr, _Scope(dict(sizes)))
         self.block(program.body, _Scope(dict(sizes)))
@@ -248,7 +250,9 @@ class _Checker:
                     self.integer(expr, scope, f"the {label} of a range of tiles")
                 if isinstance(piece.step, Int) and piece.step.value < 1:
                     self.findings.add(
-                        f"a range of tiles has the step {piece.step.value}", "use a step of 1 or more", piece.at
+                        f"a range of tiles has the step {piece.step.value}",
+                        "use a step of 1 or more",
+                        piece.at,
                     )
             else:
                 self.integer(piece, scope, "an index")
@@ -380,5 +384,3 @@ def _assigned(body: tuple[Stmt, ...]) -> frozenset[str]:
             case Run():
                 pass
     return frozenset(found)
-
-

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from linnet.errors import ProgramError
 from linnet.programs.dependences import Dependences, Edge
-from linnet.programs.expressions import RUNTIME, code
+from linnet.programs.expressions import RUNTIME, code, positive
 from linnet.programs.grammar import (
     Attribute,
     Expr,
@@ -33,7 +33,7 @@ from linnet.programs.grammar import (
     Tiles,
 )
 from linnet.programs.linear import Identity
-from linnet.programs.solve import Canonical, Lines, PairSolver
+from linnet.programs.solve import Canonical, Lines, PairSolver, is_size
 from linnet.programs.statements import Access, Loop, Statement
 from linnet.tiles import TileKey
 
@@ -60,7 +60,7 @@ def _no_task(name: str, statement: int, indices: Any) -> NoReturn:
 _GLOBALS: dict[str, Any] = {
     **RUNTIME,
     "__builtins__": {},
-    "_new": tuple.__new__,
+    "_new": getattr(tuple, "__new__"),  # noqa: B009 - its type is of no use here
     "_Task": Task,
     "_Key": TileKey,
     "_Call": Call,
@@ -116,9 +116,11 @@ class Compiled:
 
     def make(self, body: list[str], label: str) -> Callable[..., Any]:
         head = f"def make({', '.join([*self.sizes.values(), *self.tables.values()])}):"
-        text = "\n".join([head, "    def function(x):", *("        " + b for b in body), "    return function"])
+        text = "\n".join(
+            [head, "    def function(x):", *("        " + b for b in body), "    return function"]
+        )
         space: dict[str, Any] = {}
-        exec(compile(text, label, "exec"), _GLOBALS, space)  # noqa: S102 - text is made here from canonical names
+        exec(compile(text, label, "exec"), _GLOBALS, space)
         return space["make"]
 
     # -- relatives of a task
@@ -232,7 +234,9 @@ class Compiled:
     def tile_text(self, tiles: Tiles, names: Canonical) -> str:
         ranged = [(k, p) for k, p in enumerate(tiles.index) if isinstance(p, Range)]
         inner = names.extended({f"axis {k}": f"r{k}" for k, _ in ranged})
-        index: list[Expr] = [Name(f"axis {k}") if isinstance(p, Range) else p for k, p in enumerate(tiles.index)]
+        index: list[Expr] = [
+            Name(f"axis {k}") if isinstance(p, Range) else p for k, p in enumerate(tiles.index)
+        ]
         text = self.key_text(tiles.array, index, inner)
         for k, piece in reversed(ranged):
             bounds = ", ".join(
@@ -338,7 +342,8 @@ def _scalars(body: Sequence[Stmt]) -> Iterator[str]:
 def _literal(value: Any) -> str:
     """Text of a constant; floats by name of their value, since inf and nan have no literal."""
     if isinstance(value, tuple):
-        return f"({''.join(_literal(v) + ', ' for v in value).strip()})"
+        parts: list[Any] = list(cast("tuple[Any, ...]", value))
+        return f"({''.join(_literal(v) + ', ' for v in parts).strip()})"
     return f"float({str(value)!r})" if isinstance(value, float) else repr(value)
 
 
@@ -349,6 +354,8 @@ def _unpacked(statement: Statement) -> str:
 def _in_range(loop: Loop) -> list[str]:
     """Texts of the conditions that a loop's variable is one of its values."""
     start, stop = code(loop.start, Identity()), code(loop.stop, Identity())
+    if not isinstance(loop.step, Int) and not positive(loop.step, is_size):
+        return [f"{loop.variable} in range({start}, {stop}, {code(loop.step, Identity())})"]
     match loop.step:
         case Int(step) if step < 0:
             tests = [f"{start} >= {loop.variable} > {stop}"]
@@ -358,4 +365,3 @@ def _in_range(loop: Loop) -> list[str]:
         step = code(loop.step, Identity())
         tests.append(f"({loop.variable} - {start}) % {step} == 0")
     return tests
-

@@ -43,9 +43,8 @@ def compose(
     scalars = {name: _size(first, name, value) for name, value in sizes.items()}
     for name in scalars:
         if name not in second.roles(Size):
-            raise ProgramError(
-                f"{second.name!r} has no size {name!r}; its sizes are {', '.join(second.roles(Size)) or 'none'}"
-            )
+            known = ", ".join(second.roles(Size)) or "none"
+            raise ProgramError(f"{second.name!r} has no size {name!r}; its sizes are {known}")
     renaming = _Renaming(first, second, joined, scalars)
     parameters: list[Parameter] = []
     for parameter in first.parameters:
@@ -160,8 +159,8 @@ class _Renaming:
         names = self.names
         match stmt:
             case For(variable, start, stop, step, body):
-                bounds = [self.expr(e) for e in (start, stop, step)]
-                return For(names.get(variable, variable), *bounds, self.block(body), at=stmt.at)
+                first, last, by = (self.expr(e) for e in (start, stop, step))
+                return For(names.get(variable, variable), first, last, by, self.block(body), at=stmt.at)
             case If(condition, then, otherwise):
                 return If(self.expr(condition), self.block(then), self.block(otherwise), at=stmt.at)
             case Let(name, value):

@@ -19,15 +19,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from math import comb, gcd
 from typing import Any
 
 import islpy as isl
 import numpy as np
 
 from linnet.programs.enumeration import Enumerator
-from linnet.programs.expressions import vectorised
 from linnet.programs.sets import PARAM, SET, NotAffine, Sets
 from linnet.programs.statements import Statement
+from linnet.programs.vectors import vectorised
 
 Form = tuple[int, ...]
 """Coefficients of the variables, then the constant."""
@@ -62,6 +63,7 @@ def count_tasks(sets: Sets, statement: Statement, sizes: Mapping[str, int], fall
 
 def fixed(sets: Sets, points: Any, sizes: Mapping[str, int]) -> Any:
     """A set at given sizes."""
+    sets.grant()
     for k, name in enumerate(sets.sizes):
         points = points.fix_val(PARAM, k, sizes[name])
     return points.project_out(PARAM, 0, len(sets.sizes)) if sets.sizes else points
@@ -105,9 +107,7 @@ def _rows(basic: Any) -> list[Form]:
     total, divisions = basic.dim(SET), basic.dim(isl.dim_type.div)
     for constraint in basic.get_constraints():
         form = [constraint.get_coefficient_val(SET, k).to_python() for k in range(total)]
-        form += [
-            constraint.get_coefficient_val(isl.dim_type.div, k).to_python() for k in range(divisions)
-        ]
+        form += [constraint.get_coefficient_val(isl.dim_type.div, k).to_python() for k in range(divisions)]
         form.append(constraint.get_constant_val().to_python())
         made.append(tuple(form))
         if constraint.is_equality():
@@ -118,9 +118,7 @@ def _rows(basic: Any) -> list[Form]:
         by = division.get_denominator_val().to_python()
         numerator = division.scale_val(division.get_denominator_val())
         form = [numerator.get_coefficient_val(isl.dim_type.in_, j).to_python() for j in range(total)]
-        form += [
-            numerator.get_coefficient_val(isl.dim_type.div, j).to_python() for j in range(divisions)
-        ]
+        form += [numerator.get_coefficient_val(isl.dim_type.div, j).to_python() for j in range(divisions)]
         form.append(numerator.get_constant_val().to_python())
         low = list(form)
         low[total + k] -= by
@@ -152,7 +150,9 @@ def _summed(
     if linked is not None and time is not None:
         # c*x + a*time + b == 0 with a = 1 or -1: x takes the place of time
         x, c, a, b = linked
-        form = tuple(-a * c if k == x else -a * b if k == len(tight[0]) - 1 else 0 for k in range(len(tight[0])))
+        form = tuple(
+            -a * c if k == x else -a * b if k == len(tight[0]) - 1 else 0 for k in range(len(tight[0]))
+        )
         changed = tuple(_replaced(row, time, form) for row in tight)
         p, q, d = link
         yield from _summed(changed, value, left - {x}, x, (-a * p, -a * q - b * d, c * d))
@@ -197,13 +197,14 @@ def _tightened(rows: tuple[Form, ...]) -> tuple[Form, ...] | None:
     """Rows divided by common factors and each once; None when one of them never holds."""
     kept: dict[Form, int] = {}
     for row in rows:
-        factor = int(np.gcd.reduce([abs(v) for v in row[:-1]])) if len(row) > 1 else 0
+        *factors, constant = row
+        factor = gcd(*factors)
         if factor == 0:
-            if row[-1] < 0:
+            if constant < 0:
                 return None
             continue
-        direction = tuple(v // factor for v in row[:-1])
-        constant = row[-1] // factor
+        direction = tuple(v // factor for v in factors)
+        constant = constant // factor
         kept[direction] = min(kept.get(direction, constant), constant)
     return tuple((*direction, constant) for direction, constant in kept.items())
 
@@ -233,15 +234,17 @@ def _linked(rows: tuple[Form, ...], left: frozenset[int], time: int) -> tuple[in
     """(x, c, a, b) of an equation c*x + a*time + b == 0 with |c| > 1 and |a| == 1."""
     for row in rows:
         inside = [k for k in left if row[k]]
-        if len(inside) == 1 and abs(row[inside[0]]) > 1 and abs(row[time]) == 1:
-            if tuple(-v for v in row) in rows:
-                return inside[0], row[inside[0]], row[time], row[-1]
+        fits = len(inside) == 1 and abs(row[inside[0]]) > 1 and abs(row[time]) == 1
+        if fits and tuple(-v for v in row) in rows:
+            return inside[0], row[inside[0]], row[time], row[-1]
     return None
 
 
 def _replaced(row: Form, var: int, form: Form) -> Form:
     """`row` with a variable replaced by a form."""
-    return tuple((0 if k == var else v) + row[var] * f for k, (v, f) in enumerate(zip(row, form, strict=True)))
+    return tuple(
+        (0 if k == var else v) + row[var] * f for k, (v, f) in enumerate(zip(row, form, strict=True))
+    )
 
 
 def _as_polynomial(form: Form) -> Polynomial:
@@ -292,15 +295,8 @@ def _faulhaber(degree: int) -> tuple[Fraction, ...]:
     for k in range(degree + 1, 0, -1):
         made[k] = wanted[k - 1] / k
         for j in range(k - 1):  # n^k - (n-1)^k contributes to lower powers
-            wanted[j] -= made[k] * _binomial(k, j) * (-1) ** (k - j + 1)
+            wanted[j] -= made[k] * comb(k, j) * (-1) ** (k - j + 1)
     return tuple(made)
-
-
-def _binomial(n: int, k: int) -> int:
-    made = 1
-    for i in range(k):
-        made = made * (n - i) // (i + 1)
-    return made
 
 
 def _enumerated(statement: Statement, enumerator: Enumerator) -> int:

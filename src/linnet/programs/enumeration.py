@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import SingleAssignmentError, UnwrittenTileError
-from linnet.programs.expressions import IntArray, TableValues, vectorised
+from linnet.programs.expressions import IntArray, TableValues
 from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp
 from linnet.programs.statements import Access, Loop, Statement
+from linnet.programs.vectors import vectorised
 
 _DENSE = 1 << 22
 """A table of this many tiles is made without asking how many of them are used."""
@@ -250,12 +251,12 @@ class _Written:
         if volume <= max(_DENSE, 16 * len(task)):
             self.table = np.full(volume, -1, dtype=task.dtype)
             self.table[keys] = task
-            twice = np.flatnonzero(self.table[keys] != task)
+            twice = _repeated(keys) if np.count_nonzero(self.table >= 0) != len(keys) else keys[:0]
             self.sorted = None
         else:
             order = np.argsort(keys, kind="stable")
             self.table, self.sorted = task[order], keys[order]
-            twice = order[1:][np.diff(self.sorted) == 0]
+            twice = _repeated(keys)
         if len(twice):
             tile = [int(c[twice[0]]) for c in joined]
             raise SingleAssignmentError(f"{array}{tile} is written by two tasks; each tile is written once")
@@ -286,6 +287,12 @@ class _Written:
         found = np.full(count, -1, dtype=self.table.dtype)
         found[inside] = writer
         return found
+
+
+def _repeated(keys: IntArray) -> IntArray:
+    """Places of keys that stand at an earlier place too."""
+    order = np.argsort(keys, kind="stable")
+    return order[1:][np.diff(keys[order]) == 0]
 
 
 def _matrix(statement: Statement, table: dict[str, Any]) -> npt.NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """What can be done with an expression: walk, substitute, negate, evaluate, turn into Python.
 
-Three evaluators share one meaning: `evaluate` (exact integers, one value), `vectorised`
-(NumPy, many values at once) and `code` (Python text for the generated solvers). The text
+Three evaluators share one meaning: `evaluate` (exact integers, one value), `code` (Python
+text for the generated solvers) and, in `vectors`, NumPy on whole columns. The text
 never contains a name that came from the program: variables are renamed by the caller
 and everything else is one of the helpers in `RUNTIME`, so a hostile program cannot
 smuggle code through it.
@@ -10,6 +10,7 @@ smuggle code through it.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -36,7 +37,7 @@ Number = int | float | bool
 IntArray = npt.NDArray[np.int64]
 
 MAX_BITS = 63
-"""Powers beyond this many bits are refused: no grid is that large, and a hostile program could ask for any."""
+"""Powers beyond this many bits are refused: no grid is that large, and a hostile program may ask for any."""
 
 _NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -147,6 +148,36 @@ def conjuncts(condition: Expr) -> list[Expr]:
     if isinstance(flat, Binary) and flat.op == "and":
         return conjuncts(flat.left) + conjuncts(flat.right)
     return [flat]
+
+
+def folded(expr: Expr) -> Expr:
+    """`expr` with arithmetic on constants done."""
+
+    def change(e: Expr) -> Expr | None:
+        if isinstance(e, Unary | Binary) and not any(isinstance(x, Name | Lookup | Float) for x in walk(e)):
+            try:
+                value = evaluate(e, {}, {})
+            except (ProgramError, ArithmeticError):
+                return None
+            return Int(value, at=e.at) if type(value) is int else None
+        return None
+
+    return transform(expr, change)
+
+
+def positive(expr: Expr, sizes: Callable[[str], bool]) -> bool:
+    """Whether `expr` is greater than 0 wherever it is a step or a divisor (so no size in it is 0)."""
+    match expr:
+        case Int(value):
+            return value > 0
+        case Name(id):
+            return sizes(id)
+        case Binary("**", left, _):
+            return positive(left, sizes)
+        case Binary("*" | "+", left, right):
+            return positive(left, sizes) and positive(right, sizes)
+        case _:
+            return False
 
 
 # ---- one value ---------------------------------------------------------------------
@@ -278,28 +309,28 @@ def evaluate(expr: Expr, values: Mapping[str, int], tables: Mapping[str, TableVa
         case Binary("or", left, right):
             return evaluate(left, values, tables) or evaluate(right, values, tables)
         case Binary(op, left, right):
-            return _SCALAR[op](evaluate(left, values, tables), evaluate(right, values, tables))
+            return SCALAR[op](evaluate(left, values, tables), evaluate(right, values, tables))
         case Apply(function, args):
-            return _SCALAR[function](*(evaluate(a, values, tables) for a in args))
+            return SCALAR[function](*(evaluate(a, values, tables) for a in args))
         case Choice(condition, then, otherwise):
             chosen = then if evaluate(condition, values, tables) else otherwise
             return evaluate(chosen, values, tables)
 
 
-_SCALAR: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": lambda a, b: a // b,
-    "%": lambda a, b: a % b,
+SCALAR: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": lambda a, b: a // b,  # pyright: ignore[reportUnknownLambdaType]
+    "%": operator.mod,
     "**": power,
-    "/": lambda a, b: a / b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+    "/": lambda a, b: a / b,  # pyright: ignore[reportUnknownLambdaType]
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
     "min": min,
     "max": max,
     "ceil_log2": ceil_log2,
@@ -307,100 +338,4 @@ _SCALAR: dict[str, Callable[..., Any]] = {
     "log": math.log,
     "log2": math.log2,
     "float": float,
-}
-
-
-# ---- many values -------------------------------------------------------------------
-
-_POWERS = np.array([1 << e for e in range(MAX_BITS)], dtype=np.int64)
-
-
-def vectorised(expr: Expr, values: Mapping[str, Any], tables: Mapping[str, TableValues]) -> Any:
-    """The value of `expr` for whole columns of values at once (columns or plain integers).
-
-    `and`, `or` and `a if c else b` look at their later parts only where Python would.
-    """
-    match expr:
-        case Int(value) | Float(value):
-            return value
-        case Name(id):
-            return values[id]
-        case Lookup(table, index):
-            return _look_up(tables[table], vectorised(index, values, tables))
-        case Unary(op, operand):
-            value = vectorised(operand, values, tables)
-            return -value if op == "-" else np.logical_not(value)
-        case Binary("and", left, right):
-            return _where(left, right, Int(0), values, tables).astype(bool)
-        case Binary("or", left, right):
-            return _where(left, Int(1), right, values, tables).astype(bool)
-        case Binary("**", left, right):
-            return _power(vectorised(left, values, tables), vectorised(right, values, tables))
-        case Binary(op, left, right):
-            a, b = vectorised(left, values, tables), vectorised(right, values, tables)
-            if op in ("//", "%", "/") and np.any(np.equal(b, 0)):
-                raise ZeroDivisionError(f"integer division or modulo by zero in a program ({op})")
-            return _SCALAR[op](a, b)
-        case Apply(function, args):
-            columns = [vectorised(a, values, tables) for a in args]
-            return _VECTOR[function](columns)
-        case Choice(condition, then, otherwise):
-            return _where(condition, then, otherwise, values, tables)
-
-
-def _where(
-    condition: Expr, then: Expr, otherwise: Expr, values: Mapping[str, Any], tables: Mapping[str, TableValues]
-) -> Any:
-    mask = np.asarray(vectorised(condition, values, tables), dtype=bool)
-    if mask.ndim == 0:
-        return np.asarray(vectorised(then if mask else otherwise, values, tables))
-    result: Any = None
-    for select, branch in ((mask, then), (~mask, otherwise)):
-        if not select.any():
-            continue
-        chosen = {k: v[select] if isinstance(v, np.ndarray) else v for k, v in values.items()}
-        value = np.asarray(vectorised(branch, chosen, tables))
-        if result is None:
-            result = np.zeros(mask.shape, dtype=value.dtype)
-        elif np.result_type(result, value) != result.dtype:
-            result = result.astype(np.result_type(result, value))
-        result[select] = value
-    return np.zeros(mask.shape, dtype=np.int64) if result is None else result
-
-
-def _look_up(table: TableValues, index: Any) -> Any:
-    column = np.asarray(index)
-    outside = (column < 0) | (column >= len(table))
-    if outside.any():
-        _ = table[int(column[outside].flat[0])]
-    return table.array[column]
-
-
-def _power(base: Any, exponent: Any) -> Any:
-    bases, exponents = np.broadcast_arrays(np.asarray(base), np.asarray(exponent))
-    if bases.size and (bases == 2).all():
-        outside = (exponents < 0) | (exponents >= MAX_BITS)
-        if outside.any():
-            _ = POWERS_OF_TWO[int(exponents[outside].flat[0])]
-        return _POWERS[exponents]
-    flat = [power(int(b), int(e)) for b, e in zip(bases.flat, exponents.flat, strict=True)]
-    return np.array(flat, dtype=np.int64).reshape(bases.shape)
-
-
-def _log2(column: Any, side: str) -> Any:
-    values = np.asarray(column)
-    if (values < 1).any():
-        floor_log2(int(values[values < 1].flat[0]))
-    place = np.searchsorted(_POWERS, values, side="left" if side == "ceil" else "right")
-    return place if side == "ceil" else place - 1
-
-
-_VECTOR: dict[str, Callable[[list[Any]], Any]] = {
-    "min": lambda c: np.minimum.reduce(np.broadcast_arrays(*c)),
-    "max": lambda c: np.maximum.reduce(np.broadcast_arrays(*c)),
-    "ceil_log2": lambda c: _log2(c[0], "ceil"),
-    "floor_log2": lambda c: _log2(c[0], "floor"),
-    "log": lambda c: np.log(c[0]),
-    "log2": lambda c: np.log2(c[0]),
-    "float": lambda c: np.asarray(c[0], dtype=float),
 }

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from linnet.programs.expressions import code, names
 from linnet.programs.grammar import Binary, Expr, Int, Name, Unary
 
+MAX_ROWS = 48
+
 
 @dataclass(frozen=True, slots=True)
 class Atom:
@@ -108,6 +110,25 @@ def linear(expr: Expr) -> Linear:
             return opaque(expr)
         case _:
             return opaque(expr)
+
+
+def eliminate(rows: list[Linear], atom: Atom) -> list[Linear]:
+    """Rows (forms that are not negative) without `atom`: all that they say of the others.
+
+    Every lower bound of the atom is put below every upper bound (Fourier and Motzkin). Beyond
+    `MAX_ROWS` rows nothing is added: fewer conditions only make ranges wider.
+    """
+    above = [r for r in rows if r.terms.get(atom, 0) > 0]
+    below = [r for r in rows if r.terms.get(atom, 0) < 0]
+    left = [r for r in rows if atom not in r.terms]
+    seen = {r.key for r in left}
+    for low in above:
+        for high in below:
+            made = low.times(-high.terms[atom]) + high.times(low.terms[atom])
+            if made.terms and made.key not in seen and len(left) < MAX_ROWS:
+                seen.add(made.key)
+                left.append(made)
+    return left
 
 
 class Identity(dict[str, str]):

@@ -13,33 +13,24 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any
-
-import numpy as np
+from typing import Any, cast
 
 from linnet.errors import ProgramError
 from linnet.kernels.registry import Kernel
 from linnet.programs.check import check_into
 from linnet.programs.diagnostics import Findings
 from linnet.programs.grammar import (
-    Apply,
     At,
     Attribute,
-    Binary,
-    Choice,
     Expr,
-    Float,
     For,
     If,
     In,
     Int,
     Let,
-    Lookup,
-    Name,
     Out,
     Parameter,
     Program,
-    Range,
     Role,
     Run,
     Size,
@@ -47,26 +38,9 @@ from linnet.programs.grammar import (
     Table,
     Temp,
     Tiles,
-    Unary,
 )
+from linnet.programs.parse_expressions import ExpressionReader
 
-_OPERATORS: dict[type[ast.AST], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.FloorDiv: "//",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.Div: "/",
-    ast.Eq: "==",
-    ast.NotEq: "!=",
-    ast.Lt: "<",
-    ast.LtE: "<=",
-    ast.Gt: ">",
-    ast.GtE: ">=",
-    ast.And: "and",
-    ast.Or: "or",
-}
 _ROLES: dict[str, Role] = {"In": In(), "Out": Out(), "Temp": Temp(), "Table": Table(), "int": Size()}
 _FOREIGN: dict[str, str] = {
     "While": "`while` is not part of the language; loops are `for x in range(...)`",
@@ -127,35 +101,15 @@ def _read(
     return program
 
 
-class _Reader:
-    """Translates one function; keeps going after an error so that all are shown."""
-
-    def __init__(
-        self,
-        function: ast.FunctionDef,
-        constants: Mapping[str, Any],
-        findings: Findings,
-        lines: int,
-        indent: int,
-    ) -> None:
-        self.function = function
-        self.constants = constants
-        self.findings = findings
-        self.lines = lines
-        self.indent = indent
-        self.parameters: dict[str, Role] = {}
-        self.tables: dict[str, tuple[int, ...]] = {}
-        self.assumptions: list[Expr] = []
-        self.local = {
-            n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
+class _Reader(ExpressionReader):
+    """Translates the statements of one function."""
 
     def program(self, file: str, source: tuple[str, ...]) -> Program:
         self.read_parameters()
         body = self.function.body
-        if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-            if isinstance(body[0].value.value, str):
-                body = body[1:]
+        if ast.get_docstring(self.function) is not None:
+            body = body[1:]
+        self.assumptions: list[Expr] = []
         statements = self.block(body, top=True)
         return Program(
             self.function.name,
@@ -166,15 +120,6 @@ class _Reader:
             file,
             source,
         )
-
-    def at(self, node: ast.AST) -> At:
-        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
-        same = getattr(node, "end_lineno", line) == line
-        end = getattr(node, "end_col_offset", column + 1) if same else 10_000
-        return At(line + self.lines, column + self.indent, (end or column + 1) + self.indent)
-
-    def wrong(self, node: ast.AST, message: str, hint: str = "") -> None:
-        self.findings.add(message, hint, self.at(node))
 
     # -- parameters
 
@@ -212,11 +157,10 @@ class _Reader:
             made = type(plain)(*args, **keywords)
         except (TypeError, ValueError):
             made = None
-        if isinstance(made, Out) and not isinstance(made.fill, int | float | None):
+        value: Any = getattr(made, "fill", getattr(made, "of", None))
+        wanted = str if isinstance(made, Temp) else (int, float)
+        if made is None or not (value is None or isinstance(value, wanted)):
             made = None
-        if isinstance(made, Temp) and not isinstance(made.of, str | None):
-            made = None
-        if made is None:
             self.wrong(
                 argument,
                 f"role of {argument.arg!r} cannot be read: {ast.unparse(call)}",
@@ -231,21 +175,6 @@ class _Reader:
             if known is type(role) or (known is not None and known == role):
                 return role
         return _ROLES.get(label or "")
-
-    def constant(self, node: ast.AST) -> Any:
-        """The value of a literal, or of a name outside the program; ValueError when it is neither."""
-        match node:
-            case ast.Constant(value):
-                return value
-            case ast.Tuple(elts) | ast.List(elts):
-                return tuple(self.constant(e) for e in elts)
-            case ast.UnaryOp(ast.USub(), operand):
-                return -self.constant(operand)
-            case ast.Name(id) if id not in self.local and id not in self.parameters and id in self.constants:
-                value = self.constants[id]
-                return tuple(value) if isinstance(value, list) else value
-            case _:
-                raise ValueError
 
     # -- statements
 
@@ -350,13 +279,6 @@ class _Reader:
             return None
         return Let(target.id, self.expr(value), at=self.at(node))
 
-    def integers(self, node: ast.AST) -> tuple[int, ...] | None:
-        try:
-            value = self.constant(node)
-        except (ValueError, TypeError):
-            return None
-        return _integers(value)
-
     def run(self, node: ast.stmt, call: ast.Call, outputs: tuple[Tiles, ...]) -> Stmt | None:
         args: list[Tiles | Expr] = []
         for argument in call.args:
@@ -365,7 +287,9 @@ class _Reader:
                 name = argument.value.id
                 args.append(self.expr(argument) if self.is_table(name) else self.tiles(argument, name))
             elif isinstance(argument, ast.Starred):
-                self.wrong(argument, "`*` cannot be used in a kernel call", "write a range of tiles: A[i, 0:K]")
+                self.wrong(
+                    argument, "`*` cannot be used in a kernel call", "write a range of tiles: A[i, 0:K]"
+                )
             else:
                 args.append(self.expr(argument))
         keywords: list[tuple[str, Attribute | Expr]] = []
@@ -397,157 +321,8 @@ class _Reader:
             found = getattr(found, part, None)
         return found.name if isinstance(found, Kernel) else dotted
 
-    # -- tiles and expressions
-
-    def is_table(self, name: str) -> bool:
-        if name in self.parameters or name in self.tables:
-            return name in self.tables or isinstance(self.parameters[name], Table)
-        return name not in self.local and _integers(self.constants.get(name)) is not None
-
-    def tiles(self, node: ast.Subscript, array: str) -> Tiles:
-        pieces = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        index = tuple(self.range(p) if isinstance(p, ast.Slice) else self.expr(p) for p in pieces)
-        return Tiles(array, index, at=self.at(node))
-
-    def range(self, node: ast.Slice) -> Range:
-        if node.upper is None:
-            self.wrong(node, "a range of tiles needs an end", "write A[i, 0:N]")
-        start = self.expr(node.lower) if node.lower else Int(0)
-        stop = self.expr(node.upper) if node.upper else Int(0)
-        return Range(start, stop, self.expr(node.step) if node.step else Int(1), at=self.at(node))
-
-    def expr(self, node: ast.expr) -> Expr:
-        at = self.at(node)
-        match node:
-            case ast.Constant(bool(value)):
-                return Int(int(value), at=at)
-            case ast.Constant(int(value)):
-                return Int(value, at=at)
-            case ast.Constant(float(value)):
-                return Float(value, at=at)
-            case ast.Name(id):
-                return self.name(node, id)
-            case ast.UnaryOp(ast.USub(), operand):
-                return minus(self.expr(operand), at)
-            case ast.UnaryOp(ast.UAdd(), operand):
-                return self.expr(operand)
-            case ast.UnaryOp(ast.Not(), operand):
-                return Unary("not", self.expr(operand), at=at)
-            case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
-                return Binary(_OPERATORS[type(op)], self.expr(left), self.expr(right), at=at)
-            case ast.BoolOp(op, values):
-                made = self.expr(values[0])
-                for value in values[1:]:
-                    made = Binary(_OPERATORS[type(op)], made, self.expr(value), at=at)
-                return made
-            case ast.Compare(left, ops, rights) if all(type(o) in _OPERATORS for o in ops):
-                return self.comparison(left, ops, rights, at)
-            case ast.IfExp(test, body, orelse):
-                return Choice(self.expr(test), self.expr(body), self.expr(orelse), at=at)
-            case ast.Call():
-                return self.apply(node)
-            case ast.Subscript(ast.Name(id), index):
-                return self.lookup(node, id, index)
-            case _:
-                self.wrong(
-                    node,
-                    f"`{ast.unparse(node)}` cannot be used in an expression of a tile program",
-                    "use integers, loop variables, sizes, + - * // % **, comparisons, min, max, ceil(log2(n))",
-                )
-                return Int(0, at=at)
-
-    def comparison(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], at: At) -> Expr:
-        made: Expr | None = None
-        for op, right in zip(ops, rights, strict=True):
-            one = Binary(_OPERATORS[type(op)], self.expr(left), self.expr(right), at=at)
-            made = one if made is None else Binary("and", made, one, at=at)
-            left = right
-        assert made is not None
-        return made
-
-    def name(self, node: ast.Name, id: str) -> Expr:
-        at = self.at(node)
-        if id not in self.local and id not in self.parameters and id in self.constants:
-            value = self.constants[id]
-            if isinstance(value, bool | int | np.integer):
-                return Int(int(value), at=at)
-            if isinstance(value, float | np.floating):
-                return Float(float(value), at=at)
-        return Name(id, at=at)
-
-    def lookup(self, node: ast.Subscript, id: str, index: ast.expr) -> Expr:
-        at = self.at(node)
-        if self.is_table(id):
-            if id not in self.parameters and id not in self.tables:
-                self.tables[id] = _integers(self.constants[id]) or ()
-            return Lookup(id, self.expr(index), at=at)
-        what = "an array of tiles" if id in self.parameters else "not a table of integers"
-        self.wrong(
-            node,
-            f"{id!r} is {what}; only tables can be looked up in an expression",
-            f"pass {id} as a parameter `{id}: ln.Table`, or define {id} = (0, 2, 5)",
-        )
-        return Int(0, at=at)
-
-    def apply(self, node: ast.Call) -> Expr:
-        at = self.at(node)
-        function = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if function in ("ceil", "floor") and len(node.args) == 1:
-            return self.rounding(node, function, node.args[0])
-        if function in ("min", "max") and len(node.args) >= 2 and not node.keywords:
-            return Apply(function, tuple(self.expr(a) for a in node.args), at=at)
-        if function == "float" and len(node.args) == 1 and isinstance(node.args[0], ast.Constant):
-            return Float(float(str(node.args[0].value)), at=at)
-        if function in ("log", "log2", "float") and len(node.args) == 1 and not node.keywords:
-            return Apply(function, (self.expr(node.args[0]),), at=at)
-        self.wrong(
-            node,
-            f"`{ast.unparse(node)}` is not a function of the language",
-            "use min, max, ceil(log2(n)), floor(log2(n)); in scalar arguments also log, log2, float",
-        )
-        return Int(0, at=at)
-
-    def rounding(self, node: ast.Call, function: str, inside: ast.expr) -> Expr:
-        at = self.at(node)
-        match inside:
-            case ast.Call(args=[argument]) if ast.unparse(inside.func).split(".")[-1] == "log2":
-                return Apply(f"{function}_log2", (self.expr(argument),), at=at)
-            case ast.BinOp(left, ast.Div(), right) if function == "floor":
-                return Binary("//", self.expr(left), self.expr(right), at=at)
-            case ast.BinOp(left, ast.Div(), right):
-                return minus(Binary("//", minus(self.expr(left), at), self.expr(right), at=at), at)
-            case _:
-                self.wrong(
-                    node,
-                    f"`{ast.unparse(node)}` cannot be computed exactly",
-                    f"write {function}(log2(n)) or {function}(a / b)",
-                )
-                return Int(0, at=at)
-
-
-def minus(operand: Expr, at: At | None = None) -> Expr:
-    """`-operand`; a literal takes the sign itself, so that text and program agree."""
-    match operand:
-        case Int(value):
-            return Int(-value, at=at)
-        case Float(value):
-            return Float(-value, at=at)
-        case _:
-            return Unary("-", operand, at=at)
-
-
-def _integers(value: Any) -> tuple[int, ...] | None:
-    """`value` as a table: a flat sequence of integers, or None."""
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "iu":
-        return tuple(int(v) for v in value.tolist())
-    if isinstance(value, tuple | list | range) and all(
-        isinstance(v, int | np.integer) and not isinstance(v, bool) for v in value
-    ):
-        return tuple(int(v) for v in value)
-    return None
-
 
 def _is_attribute(value: Any) -> bool:
     if isinstance(value, tuple):
-        return all(_is_attribute(v) for v in value)
+        return all(_is_attribute(v) for v in cast("tuple[Any, ...]", value))
     return value is None or isinstance(value, bool | int | float | str)

@@ -61,7 +61,7 @@ class Profile:
             raise MissingExtraError(
                 "drawing needs matplotlib; install it with `pip install linnet[plot]`"
             ) from error
-        figure = Figure(figsize=(7.5, 3.6), layout="constrained")
+        figure: Any = Figure(figsize=(7.5, 3.6), layout="constrained")
         left: Any = figure.add_subplot()
         steps = np.arange(self.critical_path)
         left.fill_between(steps, self.parallelism, step="mid", color="#2f6f9f", alpha=0.35, linewidth=0)
@@ -230,8 +230,6 @@ def _listed_lifetimes(bound: BoundProgram, array: str, offsets: Any, level: Any,
         last, born = last[born >= 0], born[born >= 0]
     np.add.at(change, born, 1)
     np.subtract.at(change, last + 1, 1)
-
-
 
 
 def _numbered(rows: Any) -> tuple[Any, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
+from operator import index
 from types import MappingProxyType
 from typing import Any
 
@@ -283,9 +284,8 @@ class BoundProgram:
 
     def _array(self, key: TileKey) -> str:
         if key.array not in self.program.arrays:
-            raise ProgramError(
-                f"{self.program.name!r} has no array {key.array!r}; its arrays are {', '.join(self.program.arrays)}"
-            )
+            known = ", ".join(self.program.arrays)
+            raise ProgramError(f"{self.program.name!r} has no array {key.array!r}; its arrays are {known}")
         return key.array
 
     def tasks(self) -> Iterator[Task]:
@@ -413,11 +413,11 @@ def _bound_values(
     sizes: dict[str, int] = {}
     for name in program.sizes:
         value = given[name]
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
             raise BindError(f"size {name} of {program.name!r} must be an integer, not {value!r}")
-        if not 0 <= value < 2**62:
+        sizes[name] = index(value)
+        if not 0 <= sizes[name] < 2**62:
             raise BindError(f"size {name} of {program.name!r} must be 0 or more, not {value}")
-        sizes[name] = int(value)
     tables: dict[str, TableValues] = {}
     for name in program.tables:
         tables[name] = TableValues(name, _table_entries(program, name, given[name]))
@@ -433,10 +433,17 @@ def _table_entries(program: TileProgram, name: str, value: Any) -> Sequence[int]
     return [int(v) for v in array.tolist()]
 
 
-def _check_assumptions(program: TileProgram, sizes: Mapping[str, int], tables: Mapping[str, TableValues]) -> None:
+def _check_assumptions(
+    program: TileProgram, sizes: Mapping[str, int], tables: Mapping[str, TableValues]
+) -> None:
     for expr in program.tree.assumptions:
         if not evaluate(expr, sizes, tables):
             used = sorted(names(expr))
             values = ", ".join(f"{n} = {sizes[n]}" for n in used if n in sizes)
             raise BindError(f"{program.name!r} needs {show_expr(expr)}, but {values}")
-
+    for loop in {loop for statement in program.statements for loop in statement.loops}:
+        if names(loop.step) <= sizes.keys() and evaluate(loop.step, sizes, tables) == 0:
+            raise BindError(
+                f"the step {show_expr(loop.step)} of the loop over {loop.variable} in {program.name!r} is 0 "
+                f"with {', '.join(f'{n} = {sizes[n]}' for n in sorted(names(loop.step)))}"
+            )

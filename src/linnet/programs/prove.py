@@ -185,7 +185,7 @@ class _Prover:
         assert self.findings is not None
         relation = self.relations.get(edge)
         if relation is None:
-            return
+            return None
         reader, writer = self.statements[edge.reader], self.statements[edge.writer]
         shared = 0
         while (
@@ -197,8 +197,11 @@ class _Prover:
             late = relation
             for j in range(k):
                 late = late.equate(IN, j, OUT, j)
-            down = isinstance(reader.loops[k].step, Int) and reader.loops[k].step.value < 0
-            late = late.order_gt(IN, k, OUT, k) if down else late.order_lt(IN, k, OUT, k)
+            match reader.loops[k].step:
+                case Int(step) if step < 0:
+                    late = late.order_gt(IN, k, OUT, k)
+                case _:
+                    late = late.order_lt(IN, k, OUT, k)
             if not self.holds(reader, lambda m=late: m.is_empty()):
                 return self.too_early(edge, late)
         if writer.place[shared] >= reader.place[shared]:
@@ -255,12 +258,7 @@ class _Prover:
         """Sizes and one pair of points of a relation, smallest sizes first."""
         count, inside, outside = len(self.sets.sizes), relation.dim(IN), relation.dim(OUT)
         points = relation.wrap().flatten() if outside else relation.domain()
-        points = points.move_dims(SET, 0, PARAM, 0, count)
-        total = points
-        for k in range(count):
-            total = total.lower_bound_val(SET, k, 0)
-        point = total.lexmin().sample_point()
-        values = [point.get_coordinate_val(SET, k).to_python() for k in range(count + inside + outside)]
+        values = _least(points.move_dims(SET, 0, PARAM, 0, count), count + inside + outside)
         return values[:count], values[count : count + inside], values[count + inside :]
 
     def tile_of(self, tiles: Any, sizes: Sequence[int], x: Sequence[int]) -> list[int]:
@@ -270,8 +268,16 @@ class _Prover:
             one = one.fix_val(PARAM, k, value)
         for k, value in enumerate(x):
             one = one.fix_val(IN, k, value)
-        point = one.range().lexmin().sample_point()
-        return [point.get_coordinate_val(SET, k).to_python() for k in range(tiles.dim(OUT))]
+        return _least(one.range(), tiles.dim(OUT))
+
+
+def _least(points: Any, dims: int) -> list[int]:
+    """The first point of a set in lexicographic order."""
+    values: list[int] = []
+    for k in range(dims):
+        values.append(points.dim_min_val(k).to_python())
+        points = points.fix_val(SET, k, values[-1])
+    return values
 
 
 def _iteration(statement: Statement, point: Sequence[int]) -> str:
@@ -286,4 +292,4 @@ def _when(names: Sequence[str], sizes: Sequence[int]) -> str:
 def _unwritten_hint(array: str, role: Out | Temp) -> str:
     if isinstance(role, Out):
         return f"write it, narrow the loop, or declare {array}: ln.Out(fill=0)"
-    return f"write it, narrow the loop, or give {array} a base: ln.Temp(\"A\") makes version 0 the input A"
+    return f'write it, narrow the loop, or give {array} a base: ln.Temp("A") makes version 0 the input A'

@@ -50,11 +50,16 @@ class Sets:
         self.statements = statements
         self.sizes = list(program.roles(Size))
         self.tables = dict(program.tables)
-        self.context = isl.Context()
-        self.context.set_max_operations(MAX_OPERATIONS)
+        self.context = isl.DEFAULT_CONTEXT  # islpy makes plain integers in this one
+        self.grant()
         self._spaces: dict[int, tuple[Any, list[Any], list[Any]]] = {}
         self._domains: dict[int, Any] = {}
         self._accesses: dict[tuple[int, str, int], Any] = {}
+
+    def grant(self) -> None:
+        """Allow the next questions their number of steps."""
+        self.context.set_max_operations(MAX_OPERATIONS)
+        self.context.reset_operations()
 
     # -- spaces and expressions
 
@@ -66,7 +71,9 @@ class Sets:
                 space = space.set_dim_name(PARAM, k, name)
             local = isl.LocalSpace.from_space(space)
             zero = isl.PwAff.from_aff(isl.Aff.zero_on_domain(local))
-            sizes = [isl.PwAff.from_aff(isl.Aff.var_on_domain(local, PARAM, k)) for k in range(len(self.sizes))]
+            sizes = [
+                isl.PwAff.from_aff(isl.Aff.var_on_domain(local, PARAM, k)) for k in range(len(self.sizes))
+            ]
             variables = [isl.PwAff.from_aff(isl.Aff.var_on_domain(local, SET, k)) for k in range(dims)]
             self._spaces[dims] = (zero, sizes, variables)
         return self._spaces[dims]
@@ -110,8 +117,10 @@ class Sets:
                     return made
                 case Choice(condition, then, otherwise):
                     holds = self.condition(condition, names, dims)
-                    return go(then).intersect_domain(holds).union_add(
-                        go(otherwise).intersect_domain(holds.complement())
+                    return (
+                        go(then)
+                        .intersect_domain(holds)
+                        .union_add(go(otherwise).intersect_domain(holds.complement()))
                     )
                 case Lookup(table, index):
                     return self.lookup(table, go(index), zero)

@@ -20,13 +20,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from linnet.programs.expressions import code, conjuncts, names, transform
+from linnet.programs.expressions import code, conjuncts, names, positive, transform
 from linnet.programs.grammar import COMPARISONS, Apply, Binary, Expr, Int, Lookup, Name
-from linnet.programs.linear import Atom, Identity, Linear, linear, variable
+from linnet.programs.linear import Atom, Identity, Linear, eliminate, linear, variable
 from linnet.programs.statements import Access, Loop, Statement
-
-_MAX_ROWS = 48
-"""Eliminating unknowns stops adding conditions beyond this many; fewer only make ranges wider."""
 
 
 @dataclass(slots=True)
@@ -126,6 +123,8 @@ class PairSolver:
         self.equations: list[Linear] = []
         self.tests: list[_Test] = []
         self.strides: dict[str, _Congruence] = {}
+        self.spans: dict[str, _Test] = {}
+        """Ranges whose step has no known sign, as text."""
         self.congruences: list[_Congruence] = []
         self.fresh = 0
         for guard in source_guards:
@@ -143,6 +142,12 @@ class PairSolver:
         """A variable lies in its loop's range."""
         var = variable(loop.variable)
         step = loop.step.value if isinstance(loop.step, Int) else None
+        if step is None and not positive(loop.step, is_size):
+            # the sign of the step is not known here: let Python's range decide
+            bounds = ", ".join(code(e, Identity()) for e in (loop.start, loop.stop, loop.step))
+            needs = names(loop.start) | names(loop.stop) | names(loop.step)
+            self.spans[loop.variable] = _Test(f"range({bounds})", needs, 1)
+            return
         if step is not None and step < 0:
             lowest, highest = linear(loop.stop).plus(1), linear(loop.start)
             self.rows += [var - lowest, highest - var]
@@ -203,6 +208,10 @@ class PairSolver:
             if not self.open(stride.depends):
                 del self.strides[variable_]
                 ready.append(_Test(f"{stride.form.text()} % {stride.modulus} == 0", stride.depends, 1))
+        for name, span in list(self.spans.items()):
+            if not self.open(span.depends | {name}):
+                del self.spans[name]
+                ready.append(_Test(f"{name} in {span.text}", span.depends, 1))
         for one in [t for t in self.tests if not self.open(t.depends)]:
             self.tests.remove(one)
             ready.append(one)
@@ -258,7 +267,7 @@ class PairSolver:
     def drop_local(self) -> bool:
         """Put what an equation says of a range's variable in its place: nobody asks for its value."""
         for local in [x for x in self.locals if x in self.unknown]:
-            if any(local in t.depends for t in self.tests):
+            if local in self.spans or any(local in t.depends for t in (*self.tests, *self.spans.values())):
                 continue
             forms = [*self.rows, *self.equations, *(c.form for c in self.congruences)]
             forms += [c.form for c in self.strides.values()]
@@ -340,25 +349,16 @@ class PairSolver:
 
     def positive(self, expr: Expr) -> bool:
         """Whether `expr` is known now and greater than 0 wherever the program is defined."""
-        if self.open(names(expr)):
-            return False
-        match expr:
-            case Int(value):
-                return value > 0
-            case Name(id):
-                return id.startswith("p")
-            case Binary("**", left, _):
-                return self.positive(left)
-            case Binary("*" | "+", left, right):
-                return self.positive(left) and self.positive(right)
-            case _:
-                return False
+        return not self.open(names(expr)) and positive(expr, is_size)
 
     # -- step 3: run over the outermost unknown
 
     def enumerate(self, mode: str) -> bool:
         """Open a loop over the outermost unknown; says whether nothing was left to do inside."""
         var = self.unknown[0]
+        if var in self.spans:
+            self.unknown.remove(var)
+            return self.run_over(var, self.spans.pop(var).text, mode)
         lower, upper = self.bounds(var)
         stride = self.strides.get(var)
         step = ""
@@ -377,8 +377,19 @@ class PairSolver:
                 start = f"{start} + ({rest} - {start}) % {stride.modulus}"
             step = f", {stride.modulus}"
         self.unknown.remove(var)
-        span = f"range({start}, {stop}{step})"
-        if not (self.unknown or self.rows or self.equations or self.tests or self.strides or self.congruences):
+        return self.run_over(var, f"range({start}, {stop}{step})", mode)
+
+    def run_over(self, var: str, span: str, mode: str) -> bool:
+        left = (
+            self.unknown,
+            self.rows,
+            self.equations,
+            self.tests,
+            self.strides,
+            self.congruences,
+            self.spans,
+        )
+        if not any(left):
             if mode == "count":
                 self.lines.add(f"n += len({span})")
             else:
@@ -412,9 +423,7 @@ class PairSolver:
             self.bound(row, var, lower, upper, own=False)
         return list(lower), list(upper)
 
-    def bound(
-        self, row: Linear, var: str, lower: dict[str, None], upper: dict[str, None], own: bool
-    ) -> bool:
+    def bound(self, row: Linear, var: str, lower: dict[str, None], upper: dict[str, None], own: bool) -> bool:
         """Add what one row says of `var`; True when the row says nothing more than that."""
         holders = [a for a in row.terms if var in a.depends]
         if len(holders) != 1:
@@ -455,28 +464,22 @@ class PairSolver:
         for equation in [e for e in self.equations if self.is_linear(e, var)]:
             rows += [equation, equation.times(-1)]
         for other in reversed(others):
-            atom = next(iter(variable(other).terms))
-            above = [r for r in rows if r.terms.get(atom, 0) > 0]
-            below = [r for r in rows if r.terms.get(atom, 0) < 0]
-            rows = [r for r in rows if atom not in r.terms]
-            seen = {r.key for r in rows}
-            for low in above:
-                for high in below:
-                    a, b = low.terms[atom], -high.terms[atom]
-                    made = low.times(b) + high.times(a)
-                    if made.terms and made.key not in seen and len(rows) < _MAX_ROWS:
-                        seen.add(made.key)
-                        rows.append(made)
+            rows = eliminate(rows, next(iter(variable(other).terms)))
         return [r for r in rows if self.unknowns_of(r) == [var]]
 
     def is_linear(self, form: Linear, var: str) -> bool:
         """Whether the unknowns of `form` stand in it as plain terms (or as known * var)."""
         for atom in form.terms:
             inside = [u for u in self.unknown if u in atom.depends]
-            if inside and inside != [atom.text]:
-                if inside != [var] or self.scale(atom.expr, var) is None:
-                    return False
+            plain = not inside or inside == [atom.text]
+            if not plain and (inside != [var] or self.scale(atom.expr, var) is None):
+                return False
         return True
+
+
+def is_size(name: str) -> bool:
+    """Whether a canonical name is that of a size."""
+    return name.startswith("p")
 
 
 def _alternatives(expr: Expr, function: str) -> tuple[Expr, ...]:
@@ -484,5 +487,3 @@ def _alternatives(expr: Expr, function: str) -> tuple[Expr, ...]:
     if isinstance(expr, Apply) and expr.function == function:
         return expr.args
     return (expr,)
-
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linnet.programs.expressions import conjuncts, negate, substitute, substitute_range
+from linnet.programs.expressions import conjuncts, folded, negate, substitute, substitute_range
 from linnet.programs.grammar import (
     At,
     Binary,
@@ -117,9 +117,9 @@ class _Flattener:
                 case For():
                     loop = Loop(
                         stmt.variable,
-                        substitute(stmt.start, scalars),
-                        substitute(stmt.stop, scalars),
-                        substitute(stmt.step, scalars),
+                        folded(substitute(stmt.start, scalars)),
+                        folded(substitute(stmt.stop, scalars)),
+                        folded(substitute(stmt.step, scalars)),
                     )
                     inside = (*place, self.position)
                     self.block(stmt.body, dict(scalars), (*loops, loop), guards, inside)
@@ -177,9 +177,7 @@ class _Flattener:
         for argument in settled.args:
             if isinstance(argument, Tiles):
                 reads.extend(self.read(argument))
-        self.made.append(
-            Statement(len(self.made), settled, loops, guards, writes, tuple(reads), place)
-        )
+        self.made.append(Statement(len(self.made), settled, loops, guards, writes, tuple(reads), place))
 
     def read(self, tiles: Tiles) -> list[Access]:
         """The access itself and, where version 0 is another array, that one under its condition."""
@@ -212,7 +210,7 @@ def _access(tiles: Tiles) -> Access:
     for axis, piece in enumerate(tiles.index):
         if isinstance(piece, Range):
             variable = f"{tiles.array}:{axis}"  # no user's name has a colon
-            locals.append(Loop(variable, piece.start, piece.stop, piece.step))
+            locals.append(Loop(variable, folded(piece.start), folded(piece.stop), folded(piece.step)))
             index.append(Name(variable))
         else:
             index.append(piece)

@@ -13,7 +13,7 @@ import hashlib
 import keyword
 import struct
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgpack
 
@@ -64,6 +64,10 @@ _HEADER = struct.Struct(">4sHI16s")
 _BINARY = (*ARITHMETIC, *COMPARISONS, *CONNECTIVES)
 
 
+_BAD = (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, msgpack.UnpackException)
+"""What reading bytes that are no program may raise on the way."""
+
+
 def to_bytes(program: Program) -> bytes:
     """`program` as bytes."""
     body = msgpack.packb(_program(program), use_bin_type=True)
@@ -77,7 +81,9 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Program:
     """The program in `data`; WireError when there is none."""
     raw = bytes(data)
     if len(raw) < _HEADER.size:
-        raise WireError(f"{len(raw)} bytes are too few for a tile program (the header alone has {_HEADER.size})")
+        raise WireError(
+            f"{len(raw)} bytes are too few for a tile program (the header alone has {_HEADER.size})"
+        )
     magic, version, length, checksum = _HEADER.unpack_from(raw)
     if magic != MAGIC:
         raise WireError(f"this is not a tile program: it starts with {magic!r}, expected {MAGIC!r}")
@@ -85,7 +91,9 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Program:
         raise WireError(f"tile program of format version {version}; this Linnet reads version {VERSION}")
     body = raw[_HEADER.size :]
     if len(body) != length or length > MAX_BYTES:
-        raise WireError(f"tile program of {length} bytes is {len(body)} bytes long here: truncated or damaged")
+        raise WireError(
+            f"tile program of {length} bytes is {len(body)} bytes long here: truncated or damaged"
+        )
     if _checksum(body) != checksum:
         raise WireError("the checksum of the tile program does not match: it is damaged")
     try:
@@ -96,7 +104,15 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Program:
         raise
     except LinnetError as error:
         raise WireError(f"the tile program is not valid: {error}") from error
-    except (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, msgpack.UnpackException) as error:
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        RecursionError,
+        OverflowError,
+        msgpack.UnpackException,
+    ) as error:
         raise WireError(f"the tile program cannot be read: {type(error).__name__}: {error}") from error
     return program
 
@@ -202,7 +218,9 @@ class _Loader:
             _name(name),
             tuple(Parameter(_name(p[0]), self.role(p[1:])) for p in map(_list, _list(parameters))),
             self.block(body, 0),
-            tuple((_name(n), tuple(_int(v) for v in _list(values))) for n, values in map(_pair, _list(tables))),
+            tuple(
+                (_name(n), tuple(_int(v) for v in _list(values))) for n, values in map(_pair, _list(tables))
+            ),
             tuple(self.expr(e, 0) for e in _list(assumptions)),
             _text(file),
         )
@@ -229,8 +247,8 @@ class _Loader:
         self.count(depth)
         match _list(data):
             case ["for", variable, start, stop, step, body]:
-                bounds = [self.expr(e, depth) for e in (start, stop, step)]
-                return For(_name(variable), *bounds, self.block(body, depth))
+                first, last, by = (self.expr(e, depth) for e in (start, stop, step))
+                return For(_name(variable), first, last, by, self.block(body, depth))
             case ["if", condition, then, otherwise]:
                 return If(self.expr(condition, depth), self.block(then, depth), self.block(otherwise, depth))
             case ["let", name, value]:
@@ -247,19 +265,23 @@ class _Loader:
                 raise WireError(f"unknown statement in a tile program: {_short(data)}")
 
     def argument(self, data: Any, depth: int) -> Tiles | Expr:
-        if isinstance(data, list) and data[:1] == ["tile"]:
-            return self.tiles(data, depth)
-        return self.expr(data, depth)
+        match data:
+            case ["tile", *_]:
+                return self.tiles(data, depth)
+            case _:
+                return self.expr(data, depth)
 
     def keyword(self, data: Any, depth: int) -> Attribute | Expr:
-        if isinstance(data, list) and data[:1] == ["const"] and len(data) == 2:
-            return Attribute(self.constant(data[1], depth))
-        return self.expr(data, depth)
+        match data:
+            case ["const", value]:
+                return Attribute(self.constant(value, depth))
+            case _:
+                return self.expr(data, depth)
 
     def constant(self, data: Any, depth: int) -> Any:
         self.count(depth)
         if isinstance(data, list):
-            return tuple(self.constant(d, depth + 1) for d in data)
+            return tuple(self.constant(d, depth + 1) for d in _list(data))
         if data is None or isinstance(data, bool | int | float | str):
             return data
         raise WireError(f"an attribute cannot be {_short(data)}")
@@ -308,9 +330,11 @@ class _Loader:
 
 
 def _list(data: Any, length: int | None = None) -> list[Any]:
-    if not isinstance(data, list) or (length is not None and len(data) != length):  # pyright: ignore[reportUnknownArgumentType]
-        raise WireError(f"expected a list{f' of {length}' if length else ''}, found {_short(data)}")
-    return data  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(data, list):
+        entries = cast("list[Any]", data)
+        if length is None or len(entries) == length:
+            return entries
+    raise WireError(f"expected a list{f' of {length}' if length else ''}, found {_short(data)}")
 
 
 def _pair(data: Any) -> list[Any]:

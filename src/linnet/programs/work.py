@@ -6,6 +6,7 @@ Tiles are taken as equal: a shape for all (`4096` is 4096 × 4096), or one for e
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ import numpy as np
 from linnet.errors import ProgramError
 from linnet.kernels import registry
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
-from linnet.programs.expressions import vectorised
-from linnet.programs.grammar import Attribute, Expr, Range, Tiles
+from linnet.programs.expressions import names
+from linnet.programs.grammar import Attribute, Expr, Float, Int, Range, Tiles
 from linnet.programs.sets import SET, NotAffine
 from linnet.programs.statements import Statement
+from linnet.programs.vectors import vectorised
 
 if TYPE_CHECKING:
     from linnet.programs.program import BoundProgram
@@ -72,13 +74,10 @@ def total_bytes(bound: BoundProgram, tile: Tile, itemsize: int) -> int:
     """Bytes of all tiles that tasks read and write."""
     total = 0
     for statement, count in zip(bound.program.statements, bound.counts, strict=True):
-        for written in statement.run.outputs:
-            lengths = [(bound_length, times) for bound_length, times in _lengths(bound, statement, written, count)]
-            total += sum(n * times for n, times in lengths) * prod(tile_shape(tile, written.array)) * itemsize
-        for operand in statement.run.args:
-            if isinstance(operand, Tiles):
-                sizes = _lengths(bound, statement, operand, count)
-                total += sum(n * t for n, t in sizes) * prod(tile_shape(tile, operand.array)) * itemsize
+        operands = [a for a in statement.run.args if isinstance(a, Tiles)]
+        for tiles in (*statement.run.outputs, *operands):
+            number = sum(n * times for n, times in _lengths(bound, statement, tiles, count))
+            total += number * prod(tile_shape(tile, tiles.array)) * itemsize
     return total
 
 
@@ -105,8 +104,6 @@ def _varies(operand: Tiles | Expr) -> bool:
     """Whether an operand differs from task to task in what its declaration sees."""
     if isinstance(operand, Tiles):
         return any(isinstance(i, Range) for i in operand.index)
-    from linnet.programs.expressions import names
-
     return bool(names(operand))
 
 
@@ -116,19 +113,29 @@ def _length_key(operand: Tiles | Expr) -> Any:
     return operand
 
 
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """Tiles as a declaration sees them: of which array, and how many (None: one, not in a list)."""
+
+    array: str
+    number: int | None
+
+
 def _settled(operand: Tiles | Expr, value: tuple[Any, ...]) -> Any:
-    """(array, number of tiles) for tiles, the number itself for a scalar."""
-    if isinstance(operand, Tiles):
-        return (operand.array, value[0] if value else None)
-    return value[0] if value else getattr(operand, "value", None)
+    match operand:
+        case Tiles():
+            return _Operand(operand.array, int(value[0]) if value else None)
+        case Int() | Float() if not value:
+            return operand.value
+        case _:
+            return value[0] if value else None
 
 
 def _shapes(operand: Any, tile: Tile) -> Any:
-    if not isinstance(operand, tuple):
+    if not isinstance(operand, _Operand):
         return operand
-    array, number = operand
-    shape = tile_shape(tile, array)
-    return shape if number is None else [shape] * int(number)
+    shape = tile_shape(tile, operand.array)
+    return shape if operand.number is None else [shape] * operand.number
 
 
 def _lengths(bound: BoundProgram, statement: Statement, tiles: Tiles, count: int) -> list[tuple[int, int]]:
@@ -150,20 +157,19 @@ def _affine_lengths(bound: BoundProgram, statement: Statement, piece: Range) -> 
     sets = bound.program.proof.sets
     dims = len(statement.loops) + 1
     names = {v: k + 1 for k, v in enumerate(statement.variables)}
-    start, stop, step = (sets.function(e, names, dims) for e in (piece.start, piece.stop, piece.step))
+    start, stop = sets.function(piece.start, names, dims), sets.function(piece.stop, names, dims)
     zero = sets.space(dims)[0]
-    if not step.is_cst():
+    if not isinstance(piece.step, Int):
         raise NotAffine("a step that is not constant")
-    by = piece.step.value if hasattr(piece.step, "value") else 1  # a constant: checked above
-    value = isl.Val.int_from_si(sets.context, int(by))
+    value = isl.Val.int_from_si(sets.context, piece.step.value)
     length = start.sub(stop).scale_down_val(value).floor().neg().max(zero)
     points = sets.domain(statement.number).insert_dims(SET, 0, 1)
     points = fixed(sets, points.intersect(sets.space(dims)[2][0].eq_set(length)), bound.sizes)
     if points.is_empty():
         return []
-    numbers = np.arange(points.dim_max_val(0).to_python() + 1)
+    numbers = np.arange(int(points.dim_max_val(0).to_python()) + 1)
     times = counts_along(points, numbers)
-    return [(int(n), int(t)) for n, t in zip(numbers, times, strict=True) if t]
+    return [(n, t) for n, t in zip(numbers.tolist(), times.tolist(), strict=True) if t]
 
 
 def _columns(bound: BoundProgram, statement: Statement) -> dict[str, Any]:

@@ -11,13 +11,12 @@ import numpy as np
 
 from linnet import kernels
 from linnet.engines.shapes import Shapes, operands
-from linnet.engines.store import TileStore, detached, memory
+from linnet.engines.store import TileStore, detached
 from linnet.errors import (
     InputError,
     KernelError,
     LinAlgError,
     LinnetError,
-    SingleAssignmentError,
     UnwrittenTileError,
 )
 from linnet.kernels import Kernel
@@ -46,8 +45,6 @@ class Executor:
         self._inputs = inputs
         self._store = store
         self._kernels = {each.kernel: kernels.get(each.kernel) for each in bound.program.statements}
-        # A program that was not proved right is watched: every tile written once, none missing.
-        self._writers: dict[TileKey, Task] | None = None if bound.program.proven else {}
         self._shapes = Shapes(bound, inputs)
         self._fill_lock = threading.Lock()
 
@@ -56,7 +53,15 @@ class Executor:
         kernel = self._kernels[call.kernel]
         read: dict[TileKey, int] = {}
         tiles: list[Tile] = []
-        arguments = [self._argument(item, task, read, tiles) for item in call.args]
+        arguments: list[Any] = []
+        stored = self._store.get
+        for item in call.args:
+            if type(item) is TileKey and (tile := stored(item)) is not None:
+                read[item] = tile.nbytes
+                tiles.append(tile)
+                arguments.append(tile)
+            else:
+                arguments.append(self._argument(item, task, read, tiles))
         taken: list[Tile] = []
         attributes = call.attributes
         if kernel.inplace:
@@ -69,14 +74,15 @@ class Executor:
         except Exception as error:
             raise self._failure(error, task, call) from error
         seconds = time.perf_counter() - start
+        results = self._results(result, kernel, task, call)
         written: list[tuple[TileKey, int]] = []
         unread: list[tuple[TileKey, int]] = []
-        for key, tile in zip(
-            call.outputs, self._results(result, kernel, task, call, tiles, taken), strict=True
-        ):
-            readers = children if kernel.outputs == 1 else len(self._bound.readers(key))
-            if self._writers is not None:
-                self._claim_writer(key, task)
+        made: list[Tile] = []
+        for key, each in results:
+            tile = detached(each, tiles, taken, made)
+            made.append(tile)
+            # With one output, whoever reads from this task reads that tile.
+            readers = children if len(results) == 1 else len(self._bound.readers(key))
             written.append((key, tile.nbytes))
             if not self._store.put(key, tile, readers):
                 unread.append(written[-1])
@@ -135,40 +141,40 @@ class Executor:
 
     # ---- results
 
-    def _results(
-        self, result: Any, kernel: Kernel, task: Task, call: Call, tiles: list[Tile], taken: list[Tile]
-    ) -> list[Tile]:
+    def _results(self, result: Any, kernel: Kernel, task: Task, call: Call) -> list[tuple[TileKey, Tile]]:
+        """Each output's key with its tile."""
         if kernel.outputs == 1:
-            results = (result,)
+            (key,) = call.outputs
+            if type(key) is TileKey and type(result) is np.ndarray:
+                return [(key, result)]
+            pairs = [(key, result)]
         elif isinstance(result, tuple | list) and len(result) == kernel.outputs:
-            results = result
+            pairs = list(zip(call.outputs, result, strict=True))
         else:
-            given = f"{len(result)} results" if isinstance(result, tuple | list) else type(result).__name__
-            raise self._failure(
-                TypeError(f"returned {given}; its declaration says outputs={kernel.outputs}"), task, call
+            raise self._misfit(
+                f"{_amount(result)}; its declaration says outputs={kernel.outputs}", task, call
             )
-        made: list[Tile] = []
-        for each in results:
-            if not isinstance(each, np.ndarray):
-                if not isinstance(each, np.generic | int | float | complex):
-                    raise self._failure(
-                        TypeError(f"returned a {type(each).__name__}; a tile is a NumPy array"), task, call
-                    )
-                each = np.asarray(each)
-            tile = detached(each, tiles, taken)
-            # Two results in one memory: overwriting the one later would change the other.
-            if any(memory(tile) is memory(other) and np.may_share_memory(tile, other) for other in made):
-                tile = np.array(tile, order="K")
-            made.append(tile)
-        return made
+        found: list[tuple[TileKey, Tile]] = []
+        for keys, tiles in pairs:
+            self._pair(keys, tiles, found, task, call)
+        return found
 
-    def _claim_writer(self, key: TileKey, task: Task) -> None:
-        assert self._writers is not None
-        first = self._writers.setdefault(key, task)
-        if first is not task:
-            raise SingleAssignmentError(
-                f"{key} is written twice\n  in {self._bound.where(first)}\n  in {self._bound.where(task)}"
-            )
+    def _pair(self, keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]], task: Task, call: Call) -> None:
+        """Match an output with its tile, or a range of outputs with a list of tiles."""
+        if isinstance(keys, TileKey):
+            if isinstance(tiles, np.generic | int | float | complex):
+                tiles = np.asarray(tiles)
+            if not isinstance(tiles, np.ndarray):
+                raise self._misfit(f"{_amount(tiles)} for {keys}; a tile is a NumPy array", task, call)
+            found.append((keys, tiles))
+        elif isinstance(tiles, tuple | list) and len(tiles) == len(keys):
+            for key, tile in zip(keys, tiles, strict=True):
+                self._pair(key, tile, found, task, call)
+        else:
+            raise self._misfit(f"{_amount(tiles)} for a range of {len(keys)} tiles", task, call)
+
+    def _misfit(self, returned: str, task: Task, call: Call) -> LinnetError:
+        return self._failure(TypeError(f"returned {returned}"), task, call)
 
     # ---- failures
 
@@ -185,3 +191,7 @@ class Executor:
             tiles=keys,
             where=where,
         )
+
+
+def _amount(result: Any) -> str:
+    return f"{len(result)} results" if isinstance(result, tuple | list) else f"a {type(result).__name__}"

@@ -85,6 +85,10 @@ class Schedule:
         """Tasks ready now, most urgent first; for reports."""
         return [self._task[rank] for rank in sorted(self._heap)]
 
+    def children(self, task: int) -> int:
+        """How many tasks wait for this one."""
+        return self._start[task + 1] - self._start[task]
+
     def take(self) -> int | None:
         """The most urgent ready task, now running; None if there is none."""
         if not self._heap:

@@ -31,14 +31,12 @@ class TileStore:
         self._temporary = frozenset(name for name, role in arrays.items() if isinstance(role, Temp))
         self._outputs = [name for name, role in arrays.items() if isinstance(role, Out)]
         self._tiles: dict[TileKey, Tile] = {}
+        self.get = self._tiles.get
+        """The tile of a key, or None if it is not there."""
         self._fills: dict[TileKey, Tile] = {}
         self._readers: dict[TileKey, int] = {}
         for name, array in inputs.items():
             self._tiles.update(array.keyed(name))
-
-    def get(self, key: TileKey) -> Tile | None:
-        """The tile, or None if it is not there."""
-        return self._tiles.get(key)
 
     def put(self, key: TileKey, tile: Tile, readers: int) -> bool:
         """Keep a tile for its readers; False if it is a `Temp` that nobody reads."""
@@ -84,6 +82,11 @@ class TileStore:
                 dropped.append((key, self._tiles.pop(key).nbytes))
         return dropped
 
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._tiles.clear()
+        self._fills.clear()
+
     def results(self) -> dict[str, dict[Index, Tile]]:
         """The tiles of the `Out` arrays, the caller's from now on."""
         found: dict[str, dict[Index, Tile]] = {name: {} for name in self._outputs}
@@ -94,17 +97,25 @@ class TileStore:
         return found
 
 
-def detached(result: Tile, operands: Iterable[Tile], taken: Iterable[Tile]) -> Tile:
-    """The result of a kernel, copied if it is an operand, or a view of one, that others may read."""
+def detached(result: Tile, operands: list[Tile], taken: list[Tile], siblings: list[Tile]) -> Tile:
+    """The result of a kernel, copied if its memory is not its own.
+
+    It may be an operand or a view of one (unless that operand was given to the kernel), or
+    share memory with another result: overwriting the one later would change the other.
+    """
     root = memory(result)
-    if any(memory(tile) is root for tile in operands) and not any(memory(tile) is root for tile in taken):
-        return np.array(result, order="K")
+    for tile in operands:
+        if memory(tile) is root and not any(np.may_share_memory(given, result) for given in taken):
+            return np.array(result, order="K")
+    for tile in siblings:
+        if memory(tile) is root and np.may_share_memory(tile, result):
+            return np.array(result, order="K")
     return result
 
 
 def memory(tile: Tile) -> Any:
     """The object that owns the memory of a tile."""
     owner: Any = tile
-    while isinstance(owner, np.ndarray) and owner.base is not None:
-        owner = owner.base
+    while (base := getattr(owner, "base", None)) is not None:
+        owner = base
     return owner

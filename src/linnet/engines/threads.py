@@ -6,7 +6,8 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NoReturn
 
 from linnet.engines.blas import one_blas_thread
 from linnet.engines.engine import Outputs, check_inputs
@@ -66,8 +67,9 @@ class Threads:
         to end, and `KeyboardInterrupt` goes to the caller.
         """
         check_inputs(bound, inputs)
-        with one_blas_thread():
-            return _Run(bound, inputs, self.workers, Events() if events is None else events).outcome()
+        with one_blas_thread() as limit_blas:
+            made = _Run(bound, inputs, self.workers, Events() if events is None else events, limit_blas)
+            return made.outcome()
 
     def __repr__(self) -> str:
         return f"Threads(workers={self.workers})"
@@ -84,9 +86,15 @@ class _Run:
     """One run: a schedule and a store, guarded by one lock, and the threads that work on them."""
 
     def __init__(
-        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], workers: int, events: Sink
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, TiledArray],
+        workers: int,
+        events: Sink,
+        limit_blas: Callable[[], None],
     ) -> None:
         self._bound = bound
+        self._limit_blas = limit_blas
         self._events = events
         self._job = f"{bound.program.name}-{next(_jobs)}"
         self._arrays = bound.task_arrays()
@@ -94,7 +102,8 @@ class _Run:
         self._store = TileStore(bound, inputs)
         self._executor = Executor(bound, inputs, self._store)
         self._workers = max(1, min(workers, self._schedule.total))
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._idle = 0
         self._stopping = False
         self._error: BaseException | None = None
@@ -123,6 +132,7 @@ class _Run:
             self._join(threads)
             seconds = time.perf_counter() - begun
             self._emit(JobCancelled(self._job, time.time(), self._schedule.done, seconds))
+            self._store.clear()
             raise
         self._join(threads)
         seconds = time.perf_counter() - begun
@@ -130,9 +140,19 @@ class _Run:
         if self._error is not None:
             text = f"{type(self._error).__name__}: {self._error}"
             self._emit(JobFailed(self._job, time.time(), text, seconds))
-            raise self._error
+            self._fail()
         self._emit(JobFinished(self._job, time.time(), seconds))
         return Outputs(self._bound, self._store.results())
+
+    def _fail(self) -> NoReturn:
+        error, self._error = self._error, None
+        assert error is not None
+        try:
+            raise error
+        finally:
+            # Whoever keeps the error keeps this run, through its traceback: let go of the tiles.
+            self._store.clear()
+            del error
 
     def _wait(self) -> None:
         while not self._over.wait(_PROGRESS_EVERY if Progress in self._events.wanted else None):
@@ -164,10 +184,11 @@ class _Run:
 
     def _work(self, worker: str) -> None:
         self._emit(WorkerStarted(self._job, time.time(), worker))
-        arrays, bound, starts = self._arrays, self._bound, self._arrays.child_start
+        arrays, bound, schedule = self._arrays, self._bound, self._schedule
         number: int | None = None
         done: Done | None = None
         try:
+            self._limit_blas()
             while True:
                 number = self._next(number, done)
                 if number is None:
@@ -178,18 +199,10 @@ class _Run:
                 if TaskStarted in wanted:
                     self._emit(TaskStarted(self._job, time.time(), task, call.kernel, worker))
                 try:
-                    done = self._executor.run(task, call, int(starts[number + 1] - starts[number]))
+                    done = self._executor.run(task, call, schedule.children(number))
                 except BaseException as error:
-                    self._emit(
-                        TaskFailed(
-                            self._job,
-                            time.time(),
-                            task,
-                            call.kernel,
-                            worker,
-                            f"{type(error).__name__}: {error}",
-                        )
-                    )
+                    text = f"{type(error).__name__}: {error}"
+                    self._emit(TaskFailed(self._job, time.time(), task, call.kernel, worker, text))
                     raise
                 if wanted:
                     self._tell(task, call, worker, done)
@@ -204,17 +217,16 @@ class _Run:
         ready rather than waking another for it.
         """
         schedule = self._schedule
-        made_ready: list[int] = []
         dropped: list[tuple[TileKey, int]] = []
-        with self._changed:
+        with self._lock:
             if finished is not None and done is not None:
                 made_ready = schedule.finish(finished)
+                if made_ready and TaskReady in self._events.wanted:
+                    self._announce(made_ready)  # inside the lock: before anybody can start them
                 dropped = self._store.release(done.read)
             number = None if self._stopping else schedule.take()
             if schedule.ready and self._idle:
                 self._changed.notify(min(schedule.ready, self._idle))
-        if made_ready and TaskReady in self._events.wanted:
-            self._announce(made_ready)
         if dropped and TileDropped in self._events.wanted:
             self._tell_dropped(dropped)
         return number if number is not None else self._await_task()

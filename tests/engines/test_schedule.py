@@ -1,0 +1,91 @@
+"""The schedule as a state machine: no threads, no tiles."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.engines.schedule import Schedule, longest_paths
+
+
+def graph(count, edges):
+    """CSR of a graph; edges are (from, to)."""
+    children = [sorted({b for a, b in edges if a == task}) for task in range(count)]
+    child = np.array([c for each in children for c in each], np.int64)
+    start = np.cumsum([0] + [len(each) for each in children])
+    degree = np.bincount(child, minlength=count)
+    return SimpleNamespace(child_start=start, child=child, in_degree=degree), children
+
+
+@st.composite
+def acyclic(draw):
+    count = draw(st.integers(0, 60))
+    order = draw(st.permutations(range(count)))
+    pairs = st.tuples(st.integers(0, max(0, count - 1)), st.integers(0, max(0, count - 1)))
+    edges = draw(st.lists(pairs, max_size=150)) if count else []
+    return count, {(order[min(a, b)], order[max(a, b)]) for a, b in edges if a != b}
+
+
+def brute_height(children):
+    known = {}
+
+    def height(task):
+        if task not in known:
+            known[task] = 1 + max((height(c) for c in children[task]), default=0)
+        return known[task]
+
+    return [height(task) for task in range(len(children))]
+
+
+@given(acyclic())
+def test_longest_paths(made):
+    arrays, children = graph(*made)
+    assert longest_paths(arrays).tolist() == brute_height(children)
+
+
+def test_longest_paths_on_wide_and_narrow_levels():
+    wide = [(0, task) for task in range(1, 101)] + [(task, 101) for task in range(1, 101)]
+    tail = [(101, 102), (102, 103)]
+    arrays, children = graph(104, wide + tail)
+    assert longest_paths(arrays).tolist() == brute_height(children)
+
+
+@given(acyclic(), st.data())
+def test_every_task_runs_once_and_after_its_parents(made, data):
+    count, edges = made
+    arrays, children = graph(count, edges)
+    schedule = Schedule(arrays)
+    running, done = [], []
+    while not schedule.finished:
+        assert not schedule.stuck
+        if schedule.ready and (not running or data.draw(st.booleans())):
+            task = schedule.take()
+            assert all(a in done for a, b in edges if b == task)
+            assert schedule.children(task) == len(children[task])
+            running.append(task)
+        else:
+            task = running.pop(data.draw(st.integers(0, len(running) - 1)))
+            done.append(task)
+            expected = [c for c in children[task] if all(a in done for a, b in edges if b == c)]
+            assert sorted(schedule.finish(task)) == expected
+        assert (schedule.running, schedule.done) == (len(running), len(done))
+    assert sorted(done) == list(range(count))
+    assert schedule.take() is None
+
+
+def test_the_longest_way_goes_first():
+    arrays, _ = graph(5, [(0, 4), (2, 3), (3, 4)])
+    schedule = Schedule(arrays)
+    assert schedule.waiting() == [2, 0, 1]
+    assert [schedule.take(), schedule.take(), schedule.take(), schedule.take()] == [2, 0, 1, None]
+
+
+def test_a_cycle_is_seen():
+    arrays, _ = graph(3, [(0, 1), (1, 2), (2, 1)])
+    schedule = Schedule(arrays)
+    schedule.finish(schedule.take())
+    assert schedule.stuck
+    assert not schedule.finished

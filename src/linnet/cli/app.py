@@ -1,0 +1,68 @@
+"""The command itself: options that hold for every verb, and what happens to errors."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from linnet.cli.demo import demo
+from linnet.cli.doctor import doctor
+from linnet.errors import LinnetError
+
+app = typer.Typer(
+    name="linnet",
+    help="Tile programs: dense linear algebra written as a few lines of loops.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+app.command()(doctor)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"linnet {version('linnet')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="On an error, show where it was raised.")] = False,
+) -> None:
+    """Tile programs: dense linear algebra written as a few lines of loops."""
+
+
+def main() -> None:
+    """Run the command; an error is one message and a non-zero exit."""
+    try:
+        app()
+    except (Exception, KeyboardInterrupt) as error:
+        # `--debug` is read here, not in `options`: an error may come before options are parsed.
+        if "--debug" in sys.argv[1:]:
+            traceback.print_exc()
+        else:
+            typer.echo(f"linnet: {_message(error)}", err=True)
+        sys.exit(130 if isinstance(error, KeyboardInterrupt) else 1)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, LinnetError):
+        return f"error: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, MemoryError):
+        return f"error: out of memory ({error or 'no details'}); try a smaller --size"
+    return (
+        f"unexpected error: {type(error).__name__}: {error}\n"
+        "Please report it, with what `linnet --debug ...` prints."
+    )

@@ -1,0 +1,71 @@
+"""How large a demonstration this machine can do in seconds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from linnet.cli.machine import human
+from linnet.engines.blas import one_blas_thread
+from linnet.errors import InputError
+from linnet.kernels import syrk
+
+_SECONDS = 6.0
+_SHARE = 0.5
+"""Of the free memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """What to run."""
+
+    size: int
+    """Rows of the matrix."""
+    tile: int
+    """Rows of a tile."""
+
+    @property
+    def tiles(self) -> int:
+        """Tiles along one axis."""
+        return -(-self.size // self.tile)
+
+    @property
+    def bytes(self) -> int:
+        """Memory for the lower halves of the matrix and of its factor, tiles on the diagonal whole."""
+        return 8 * self.size * (self.size + self.tile)
+
+
+def choose(size: int | None, tile: int | None, workers: int, free: int) -> Sizing:
+    """The size asked for, or one that takes some seconds and at most half of the free memory.
+
+    >>> choose(1000, None, workers=2, free=10**9)
+    Sizing(size=1000, tile=64)
+    """
+    if size is None:
+        by_time = int((3 * _SECONDS * workers * speed()) ** (1 / 3))
+        by_memory = int((free * _SHARE / 8) ** 0.5)
+        # Whole tiles, and enough rows to be worth factorising, on the smallest machine too.
+        size = max(1024, min(by_time, by_memory, 40_000) // 512 * 512)
+    made = Sizing(size, tile or max(64, min(512, size // 16 // 64 * 64)))
+    if made.bytes > free:
+        raise InputError(
+            f"a matrix of {size:,} rows and its factor need {human(made.bytes)}, and {human(free)} is free; "
+            "choose a smaller --size"
+        )
+    return made
+
+
+def speed() -> float:
+    """Floating-point operations a second that one thread does in the commonest kernel."""
+    tile = np.ones((512, 512), order="F")
+    work = 2.0 * 512**3
+    with one_blas_thread():
+        syrk(tile, tile, tile)
+        best = float("inf")
+        for _ in range(8):
+            start = time.perf_counter()
+            syrk(tile, tile, tile)
+            best = min(best, time.perf_counter() - start)
+    return work / best

@@ -1,0 +1,167 @@
+"""The command: its verbs, their output, and how errors end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from linnet import kernels
+from linnet.cli import app as command
+from linnet.cli import covariance, demo, doctor, machine, sizing
+from linnet.cli.app import app
+from linnet.engines import Threads
+from linnet.errors import InputError
+from linnet.events import Events, read_recording
+from linnet.tiles import TiledArray
+
+run = CliRunner()
+
+
+def invoke(*arguments):
+    return run.invoke(app, list(arguments))
+
+
+def test_version_and_help():
+    assert invoke("--version").output.startswith("linnet 0.")
+    assert "demo" in invoke("--help").output
+    assert "--size" in invoke("demo", "--help").output
+
+
+def test_demo_factorises_and_verifies(tmp_path):
+    record = tmp_path / "run.jsonl"
+    result = invoke(
+        "demo", "--size", "300", "--tile", "70", "--workers", "2", "--compare", "--record", str(record)
+    )
+    assert result.exit_code == 0, result.output
+    for words in ("cholesky.bind(N=5): 35 tasks", "GFLOP/s", "verified", "NumPy", "syrk: 20 tasks"):
+        assert words in result.output
+    kinds = {type(event).__name__ for event in read_recording(record)}
+    assert {"JobStarted", "TaskFinished", "TileWritten", "JobFinished"} <= kinds
+    assert all(json.loads(line)["event"] for line in record.read_text().splitlines())
+
+
+def test_demo_refuses_what_does_not_fit(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["linnet", "demo", "--size", "90000000"])
+    with pytest.raises(SystemExit) as stopped:
+        command.main()
+    assert stopped.value.code == 1
+    error = capsys.readouterr().err
+    assert error.startswith("linnet: error: a matrix of 90,000,000 rows and its factor need")
+    assert "Traceback" not in error
+
+
+def test_debug_shows_where(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["linnet", "--debug", "demo", "--size", "90000000"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "code"),
+    [
+        (InputError("no"), "linnet: error: no", 1),
+        (ZeroDivisionError("oh"), "linnet: unexpected error: ZeroDivisionError: oh", 1),
+        (MemoryError("much"), "linnet: error: out of memory (much); try a smaller --size", 1),
+        (KeyboardInterrupt(), "linnet: interrupted", 130),
+    ],
+)
+def test_errors_are_one_message(capsys, monkeypatch, error, words, code):
+    def broken():
+        raise error
+
+    monkeypatch.setattr(command, "app", broken)
+    monkeypatch.setattr(sys, "argv", ["linnet", "demo"])
+    with pytest.raises(SystemExit) as stopped:
+        command.main()
+    assert stopped.value.code == code
+    assert capsys.readouterr().err.startswith(words)
+
+
+def test_a_wrong_factor_is_noticed():
+    engine, events = Threads(2), Events()
+    a = covariance.matrix(50, 20, engine, events)
+    whole = np.tril(a.to_numpy())
+    whole = whole + np.tril(whole, -1).T
+    factor = np.linalg.cholesky(whole)
+    good, limit = covariance.residual(a, TiledArray.from_numpy(factor, 20))
+    assert good < limit
+    factor[40, 3] += 1e-6
+    bad, limit = covariance.residual(a, TiledArray.from_numpy(factor, 20))
+    assert bad > limit
+
+
+def test_a_wrong_result_fails_the_demo(monkeypatch):
+    monkeypatch.setattr(covariance, "residual", lambda a, factor: (1.0, 1e-12))
+    result = invoke("demo", "--size", "100")
+    assert result.exit_code == 1
+    assert "linnet: error: the factorisation is wrong" in result.output
+
+
+def test_comparing_needs_memory(monkeypatch):
+    tiled = TiledArray.from_numpy(np.eye(2), 1)
+    monkeypatch.setattr(machine, "free_memory", lambda: 10)
+    with pytest.raises(
+        InputError, match="NumPy would need 64 bytes more for this matrix, and 10 bytes is free"
+    ):
+        demo._compare(tiled, tiled, 1.0)
+
+
+def test_sizes_follow_the_machine(monkeypatch):
+    monkeypatch.setattr(sizing, "speed", lambda: 40e9)
+    large = sizing.choose(None, None, workers=2, free=24 * 10**9)
+    assert 8_000 <= large.size <= 14_000
+    assert large.tile == 512
+    assert large.tiles * large.tile == large.size
+    small = sizing.choose(None, None, workers=2, free=200 * 10**6)
+    assert small.bytes <= 200 * 10**6
+    assert sizing.choose(100, 30, workers=1, free=10**9).tiles == 4
+    with pytest.raises(InputError, match="choose a smaller --size"):
+        sizing.choose(10_000, None, workers=1, free=10**6)
+
+
+def test_memory_is_plausible():
+    assert 0 < machine.free_memory() <= machine.total_memory()
+    assert machine.peak_memory() > 10**6
+    assert machine.human(999) == "999 bytes"
+    assert machine.human(2.5e13) == "25.0 TB"
+
+
+def test_doctor_reports_what_is_here():
+    result = invoke("doctor")
+    assert result.exit_code == 0, result.output
+    for words in ("Python", "cores", "numpy", "scipy", "BLAS", "extra plot", "scratch", "works"):
+        assert words in result.output
+
+
+def test_doctor_says_what_an_extra_would_add(monkeypatch):
+    monkeypatch.setattr(doctor, "requirements", lambda: {None: ["numpy"], "plot": ["no-such-package-here"]})
+    result = invoke("doctor")
+    assert 'without no-such-package-here; pip install "linnet[plot]" adds it' in result.output
+    assert result.exit_code == 0
+
+
+def test_doctor_fails_on_a_fault(monkeypatch):
+    monkeypatch.setattr(doctor, "requirements", lambda: {None: ["no-such-package-here"]})
+    monkeypatch.setattr(kernels, "chol", lambda a: 1 // 0)
+    result = invoke("doctor")
+    assert result.exit_code == 1
+    assert "missing; pip install linnet (!)" in result.output
+    assert "chol: ZeroDivisionError" in result.output
+    assert "2 faults found" in result.output
+
+
+def test_the_command_imports_little():
+    script = "import sys, linnet.cli; print([m for m in ('scipy', 'linnet.engines', 'rich.progress') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "linnet.cli", "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("linnet 0.")

@@ -47,3 +47,10 @@ def test_the_documentation_builds_without_a_warning(tmp_path: Path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")), ids=lambda page: page.name)
+def test_links_to_files_lead_somewhere(page: Path):
+    """Pages under docs/ are checked by Sphinx; these are outside it."""
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []

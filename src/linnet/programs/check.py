@@ -279,7 +279,11 @@ class _Checker:
     def kind(self, expr: Expr, scope: _Scope) -> Kind:
         """What kind of value `expr` has; says what is wrong with it on the way."""
         match expr:
-            case Int():
+            case Int(value):
+                if abs(value) >= 2**62:
+                    self.findings.add(
+                        f"the integer {value} is too large", "integers in a program are below 2**62", expr.at
+                    )
                 return "int"
             case Float():
                 return "float"

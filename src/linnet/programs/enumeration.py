@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import SingleAssignmentError, UnwrittenTileError
+from linnet.programs.diagnostics import Findings
 from linnet.programs.expressions import IntArray, TableValues
 from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp
 from linnet.programs.statements import Access, Loop, Statement
@@ -143,7 +144,9 @@ class Enumerator:
         count = len(rows[""])
         values = {**self.sizes, **rows}
         if not count:
-            return np.zeros(0, dtype=np.int64), [np.zeros(0, dtype=np.int64) for _ in access.index]
+            return np.zeros(0, dtype=np.int64), [np.zeros(0, dtype=np.int64) for _ in access.index or (0,)]
+        if not access.index:  # an array without axes has one tile, kept at 0
+            return rows.get("row"), [np.zeros(count, dtype=np.int64)]
         index = [
             np.broadcast_to(np.asarray(vectorised(e, values, self.tables), dtype=np.int64), (count,))
             for e in access.index
@@ -172,17 +175,36 @@ class Enumerator:
     def written(
         self, array: str, tables: Sequence[dict[str, Any]], offsets: IntArray, number: Any
     ) -> _Written:
-        tasks: list[IntArray] = []
-        columns: list[list[IntArray]] = []
+        parts: list[_Part] = []
         for statement, table in zip(self.statements, tables, strict=True):
             for access in statement.writes:
                 if access.array != array:
                     continue
                 row, index = self.tiles(table, access)
                 base = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
-                tasks.append(base + number(offsets[statement.number]))
-                columns.append(index)
-        return _Written(array, tasks, columns)
+                parts.append(_Part(statement, access, base, base + number(offsets[statement.number]), index))
+        made = _Written(array, parts)
+        if made.twice is not None:
+            self.refuse_second(made, tables)
+        return made
+
+    def refuse_second(self, written: _Written, tables: Sequence[dict[str, Any]]) -> None:
+        """Two writes of one tile: say which tasks they are."""
+        assert written.twice is not None
+        (one, first), (other, second) = (written.part(place) for place in written.twice)
+        tile = [int(column[second]) for column in other.index] if other.access.index else []
+        here = _task_text(other.statement, tables[other.statement.number], int(other.rows[second]))
+        there = _task_text(one.statement, tables[one.statement.number], int(one.rows[first]))
+        findings = Findings(self.program.name, self.program.file, self.program.source)
+        findings.add(
+            f"{written.array}{tile} is written twice{self.when()}: by {there} and by {here}",
+            "each tile is written once: add an index (a version), or narrow the loops",
+            other.access.at,
+        )
+        findings.raise_if_any(SingleAssignmentError)
+
+    def when(self) -> str:
+        return f" when {', '.join(f'{n} = {v}' for n, v in self.sizes.items())}" if self.sizes else ""
 
     def joined(
         self,
@@ -196,47 +218,69 @@ class Enumerator:
         targets: list[IntArray],
     ) -> None:
         """Add the dependences of one access of one statement."""
-        if not written.tasks and not self.checked:
+        if written.empty and not self.checked:
             return
         row, index = self.tiles(table, access)
         writer = written.find(index)
         found = writer >= 0
         if self.checked and not found.all():
-            self.check_read(statement, access, index, found)
+            self.check_read(statement, access, index, found, table, row)
         reader = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
         if not found.all():
             writer, reader = writer[found], reader[found]
         sources.append(writer.astype(number))
         targets.append(reader + number(offsets[statement.number]))
 
-    def check_read(self, statement: Statement, access: Access, index: list[IntArray], found: Any) -> None:
+    def check_read(
+        self, statement: Statement, access: Access, index: list[IntArray], found: Any, table: Any, row: Any
+    ) -> None:
         role = self.program.roles(In, Out, Temp)[access.array]
         if isinstance(role, In) or (isinstance(role, Out) and role.fill is not None):
             return
         missing = ~found
         if isinstance(role, Temp) and role.of:
             missing &= index[0] != 0
-        if missing.any():
-            tile = [int(column[missing][0]) for column in index]
-            raise UnwrittenTileError(
-                f"tile program {self.program.name!r}: {access.array}{tile} is read by "
-                f"{statement.kernel!r}{_line(access)} but no task writes it and it is no input "
-                f"(sizes {dict(self.sizes)})"
-            )
+        if not missing.any():
+            return
+        place = int(np.flatnonzero(missing)[0])
+        tile = [int(column[place]) for column in index] if access.index else []
+        task = _task_text(statement, table, place if row is None else int(row[place]))
+        findings = Findings(self.program.name, self.program.file, self.program.source)
+        findings.add(
+            f"{access.array}{tile} is read by {task}{self.when()}, but no task writes it and it is no input",
+            "write it, or narrow the loop that reads it",
+            access.at,
+        )
+        findings.raise_if_any(UnwrittenTileError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The tiles that one access writes."""
+
+    statement: Statement
+    access: Access
+    rows: IntArray
+    """Row of the statement's table that each write belongs to."""
+    tasks: IntArray
+    """Number of the task of each write."""
+    index: list[IntArray]
 
 
 class _Written:
     """Who writes each tile of one array."""
 
-    def __init__(self, array: str, tasks: list[IntArray], columns: list[list[IntArray]]) -> None:
+    def __init__(self, array: str, parts: list[_Part]) -> None:
         self.array = array
-        self.tasks = tasks
-        if not tasks or not sum(len(t) for t in tasks):
-            self.tasks = []
+        self.parts = parts
+        self.twice: tuple[int, int] | None = None
+        """Places of two writes of the same tile."""
+        self.empty = not sum(len(p.tasks) for p in parts)
+        if self.empty:
             return
-        axes = range(len(columns[0]))
-        joined = [np.concatenate([c[k] for c in columns]) for k in axes]
-        task = np.concatenate(tasks)
+        axes = range(len(parts[0].index))
+        joined = [np.concatenate([p.index[k] for p in parts]) for k in axes]
+        task = np.concatenate([p.tasks for p in parts])
         self.low = [int(c.min()) for c in joined]
         self.high = [int(c.max()) for c in joined]
         self.extent = [h - low + 1 for low, h in zip(self.low, self.high, strict=True)]
@@ -251,15 +295,21 @@ class _Written:
         if volume <= max(_DENSE, 16 * len(task)):
             self.table = np.full(volume, -1, dtype=task.dtype)
             self.table[keys] = task
-            twice = _repeated(keys) if np.count_nonzero(self.table >= 0) != len(keys) else keys[:0]
+            if np.count_nonzero(self.table >= 0) != len(keys):
+                self.twice = _repeated(keys)
             self.sorted = None
         else:
             order = np.argsort(keys, kind="stable")
             self.table, self.sorted = task[order], keys[order]
-            twice = _repeated(keys)
-        if len(twice):
-            tile = [int(c[twice[0]]) for c in joined]
-            raise SingleAssignmentError(f"{array}{tile} is written by two tasks; each tile is written once")
+            self.twice = _repeated(keys)
+
+    def part(self, place: int) -> tuple[_Part, int]:
+        """The access that made a write, and which of its writes it is."""
+        for part in self.parts:
+            if place < len(part.tasks):
+                return part, place
+            place -= len(part.tasks)
+        raise IndexError(place)
 
     def keys(self, columns: list[IntArray]) -> IntArray:
         key = columns[0] - self.low[0]
@@ -270,7 +320,7 @@ class _Written:
     def find(self, index: list[IntArray]) -> IntArray:
         """The number of the task that writes each tile, or -1."""
         count = len(index[0]) if index else 0
-        if not self.tasks:
+        if self.empty:
             return np.full(count, -1, dtype=np.int64)
         inside = np.ones(count, dtype=bool)
         for column, low, high in zip(index, self.low, self.high, strict=True):
@@ -289,10 +339,17 @@ class _Written:
         return found
 
 
-def _repeated(keys: IntArray) -> IntArray:
-    """Places of keys that stand at an earlier place too."""
+def _repeated(keys: IntArray) -> tuple[int, int] | None:
+    """Places of two equal keys, or None."""
     order = np.argsort(keys, kind="stable")
-    return order[1:][np.diff(keys[order]) == 0]
+    same = np.flatnonzero(np.diff(keys[order]) == 0)
+    return (int(order[same[0]]), int(order[same[0] + 1])) if len(same) else None
+
+
+def _task_text(statement: Statement, table: dict[str, Any], row: int) -> str:
+    """A task in words: its kernel and loop values."""
+    pairs = ", ".join(f"{v}={int(table[v][row])}" for v in statement.variables)
+    return f"{statement.kernel} ({pairs})" if pairs else statement.kernel
 
 
 def _matrix(statement: Statement, table: dict[str, Any]) -> npt.NDArray[np.int64]:
@@ -315,7 +372,3 @@ def _compressed(sources: list[Any], targets: list[Any], total: int, number: Any)
     edges = coo_array((np.ones(len(source), dtype=np.int8), (source, target)), shape=(total, total)).tocsr()
     edges.sum_duplicates()
     return edges.indptr, edges.indices
-
-
-def _line(access: Access) -> str:
-    return f" (line {access.at.line})" if access.at else ""

@@ -249,6 +249,8 @@ class BoundProgram:
             if made is None:
                 made = functions[statement] = self._function(kind, statement)
             return made(indices)
+        except ZeroDivisionError as error:
+            raise ProgramError(f"division by zero in {self.where(task)}") from error
         except (IndexError, ValueError, TypeError):
             self._refuse(task)
             raise
@@ -363,11 +365,14 @@ class BoundProgram:
         late = np.flatnonzero(place[source] >= place[arrays.child])
         if len(late):
             writer, reader = arrays.task(int(source[late[0]])), arrays.task(int(arrays.child[late[0]]))
-            raise UnwrittenTileError(
-                f"tile program {self.program.name!r} with {dict(self.sizes)}: {self.where(reader)} "
-                f"reads a tile before it is written, by {self.where(writer)}; "
-                "read an earlier version, or put the write before the read"
+            findings = Findings(self.program.name, self.program.tree.file, self.program.tree.source)
+            findings.add(
+                f"a tile is read by {self.where(reader)} before it is written{enumerator.when()}, "
+                f"by {self.where(writer)}",
+                "read an earlier version, or put the write before the read",
+                self.program.statements[reader.statement].run.at,
             )
+            findings.raise_if_any(UnwrittenTileError)
         self._check_version_zero()
 
     def _check_version_zero(self) -> None:
@@ -379,10 +384,14 @@ class BoundProgram:
                 enumerator = self.enumerator()
                 _, index = enumerator.tiles(enumerator.columns(statement.loops, statement.guards), access)
                 if (index[0] == 0).any():
-                    raise SingleAssignmentError(
+                    findings = Findings(self.program.name, self.program.tree.file, self.program.tree.source)
+                    findings.add(
                         f"version 0 of {access.array!r} is {bases[access.array]!r} and is not written, but "
-                        f"statement {statement.number} ({statement.kernel}) writes it"
+                        f"{statement.kernel} writes it{enumerator.when()}",
+                        f"let the first index of {access.array} start at 1",
+                        access.at,
                     )
+                    findings.raise_if_any(SingleAssignmentError)
 
     def where(self, task: Task) -> str:
         """Where a task stands in the source, and with which loop values, for messages."""

@@ -16,7 +16,7 @@ import islpy as isl
 
 from linnet.programs.dependences import Dependences, Edge
 from linnet.programs.diagnostics import Findings
-from linnet.programs.grammar import In, Int, Out, Program, Temp
+from linnet.programs.grammar import At, In, Int, Out, Program, Temp
 from linnet.programs.sets import IN, OUT, PARAM, SET, NotAffine, Sets
 from linnet.programs.statements import Access, Statement
 
@@ -45,6 +45,8 @@ class _Prover:
         self.arrays = program.roles(In, Out, Temp)
         self.reasons: dict[str, None] = {}
         self.relations: dict[Edge, Any] = {}
+        self.exact = self.sets.assumptions_are_affine
+        """Whether a violation found is one: an assumption that is not affine may exclude it."""
 
     def run(self) -> Proof:
         if self.findings is not None:
@@ -78,6 +80,16 @@ class _Prover:
 
     def writers(self, array: str) -> list[tuple[Statement, int]]:
         return [(s, k) for s in self.statements for k, w in enumerate(s.writes) if w.array == array]
+
+    def excluded(self, statement: Statement) -> bool:
+        """Whether a violation may be excluded by an assumption; if so, it is left to enumeration."""
+        if not self.exact:
+            self.note(statement.number, NotAffine("an `assert` that is not affine"))
+        return not self.exact
+
+    def add(self, message: str, hint: str, at: At | None) -> None:
+        assert self.findings is not None
+        self.findings.add(message, hint, at)
 
     # -- single assignment
 
@@ -114,14 +126,15 @@ class _Prover:
         first: tuple[Statement, int],
         second: tuple[Statement, int],
     ) -> None:
-        assert self.findings is not None
+        if self.excluded(second[0]):
+            return
         sizes, x, y = self.smallest(clash)
         point = self.tile_of(tiles, sizes, x)
         one, other = first[0], second[0]
         here = other.writes[second[1]].at
         line = one.writes[first[1]].at
         where = f" on line {line.line}" if one is not other and line else ""
-        self.findings.add(
+        self.add(
             f"{array}{point} is written twice{_when(self.sets.sizes, sizes)}: "
             f"by {_iteration(one, x)}{where} and by {_iteration(other, y)}",
             "each tile is written once: add an index (a version), or narrow the loops; "
@@ -130,15 +143,14 @@ class _Prover:
         )
 
     def version_zero(self, array: str, base: str) -> None:
-        assert self.findings is not None
         for statement, slot in self.writers(array):
             made = self.access(statement.number, "writes", slot)
             if made is None:
                 continue
             touched = made.fix_val(OUT, 0, 0)
-            if not self.holds(statement, lambda t=touched: t.is_empty()):
+            if not self.holds(statement, lambda t=touched: t.is_empty()) and not self.excluded(statement):
                 sizes, x, _ = self.smallest(touched)
-                self.findings.add(
+                self.add(
                     f"version 0 of {array!r} is {base!r} and is not written, but "
                     f"{_iteration(statement, x)} writes it{_when(self.sets.sizes, sizes)}",
                     f"let the first index of {array} start at 1, as in {array}[i + 1, ...] = ...",
@@ -182,7 +194,6 @@ class _Prover:
 
     def in_order(self, edge: Edge) -> None:
         """The writer comes before the reader in the order of the program."""
-        assert self.findings is not None
         relation = self.relations.get(edge)
         if relation is None:
             return None
@@ -213,14 +224,15 @@ class _Prover:
         return None
 
     def too_early(self, edge: Edge, late: Any) -> None:
-        assert self.findings is not None
         reader, writer = self.statements[edge.reader], self.statements[edge.writer]
+        if self.excluded(reader):
+            return
         sizes, x, y = self.smallest(late)
         access = reader.reads[edge.operand]
         array = writer.writes[edge.output].array
         tiles = self.sets.access(edge.writer, "writes", edge.output)
         who = "itself" if (reader is writer and x == y) else _iteration(writer, y)
-        self.findings.add(
+        self.add(
             f"{array}{self.tile_of(tiles, sizes, y)} is read by {_iteration(reader, x)} before it is "
             f"written, by {who}{_when(self.sets.sizes, sizes)}",
             "read an earlier version, or put the write before the read",
@@ -229,7 +241,6 @@ class _Prover:
 
     def is_written(self, statement: Statement, slot: int, access: Access) -> None:
         """Every tile read from an array that is no input has a writer."""
-        assert self.findings is not None
         role = self.arrays[access.array]
         if isinstance(role, In) or (isinstance(role, Out) and role.fill is not None):
             return
@@ -243,9 +254,9 @@ class _Prover:
             if written is None:
                 return
             missing = missing.subtract_range(written.range())
-        if not self.holds(statement, lambda m=missing: m.is_empty()):
+        if not self.holds(statement, lambda m=missing: m.is_empty()) and not self.excluded(statement):
             sizes, x, tile = self.smallest(missing)
-            self.findings.add(
+            self.add(
                 f"{access.array}[{', '.join(map(str, tile))}] is read by {_iteration(statement, x)}"
                 f"{_when(self.sets.sizes, sizes)}, but no task writes it and it is no input",
                 _unwritten_hint(access.array, role),

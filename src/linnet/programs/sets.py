@@ -158,6 +158,16 @@ class Sets:
     # -- domains and accesses
 
     @cached_property
+    def assumptions_are_affine(self) -> bool:
+        """Whether `sizes_allowed` says all that the program assumes."""
+        try:
+            for expr in self.program.assumptions:
+                self.condition(expr, {}, 0)
+        except NotAffine:
+            return False
+        return True
+
+    @cached_property
     def sizes_allowed(self) -> Any:
         """The sizes a program may be bound to: not negative, and as its assumptions say."""
         zero, sizes, _ = self.space(0)

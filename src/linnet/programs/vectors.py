@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from linnet.errors import ProgramError
 from linnet.programs.expressions import MAX_BITS, POWERS_OF_TWO, SCALAR, TableValues, floor_log2, power
 from linnet.programs.grammar import Apply, Binary, Choice, Expr, Float, Int, Lookup, Name, Unary
+from linnet.programs.printing import show_expr
 
 _POWERS = np.array([1 << e for e in range(MAX_BITS)], dtype=np.int64)
 
@@ -41,13 +43,23 @@ def vectorised(expr: Expr, values: Mapping[str, Any], tables: Mapping[str, Table
         case Binary(op, left, right):
             a, b = vectorised(left, values, tables), vectorised(right, values, tables)
             if op in ("//", "%", "/") and np.any(np.equal(b, 0)):
-                raise ZeroDivisionError(f"integer division or modulo by zero in a program ({op})")
+                raise ProgramError(f"division by zero in `{show_expr(expr)}`")
+            if op == "*" and _largest(a) * _largest(b) >= 2**63:
+                raise ProgramError(f"`{show_expr(expr)}` exceeds the integers a program may use (63 bits)")
             return SCALAR[op](a, b)
         case Apply(function, args):
             columns = [vectorised(a, values, tables) for a in args]
             return _VECTOR[function](columns)
         case Choice(condition, then, otherwise):
             return _where(condition, then, otherwise, values, tables)
+
+
+def _largest(column: Any) -> int:
+    """Greatest absolute value, as a Python integer; 0 for anything but integers."""
+    values = np.asarray(column)
+    if values.dtype.kind != "i" or not values.size:
+        return 0
+    return max(abs(int(values.min())), abs(int(values.max())))
 
 
 def _where(

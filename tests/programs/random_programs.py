@@ -20,6 +20,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 KERNELS = {1: ("t_one", "t_uno"), 2: ("t_two",), 3: ("t_three",)}
@@ -117,7 +118,7 @@ class Author:
         options = [
             v, f"{v} + 1", f"2 * {v}", f"{v} + {w}", "0", "1", f"{v} + 2 * {w} + 1",
             f"{v} // 2", f"{v} % 2", f"({v} + {w}) // 3", f"{v} % 3 + {w}",
-            f"min({v}, {w})", f"max({v}, {w}, 1)", f"{v} if {v} < {w} else {w}",
+            f"min({v}, {w})", f"max({v}, {w}, 1)", f"({v} if {v} < {w} else {w})",
         ]  # fmt: skip
         options += [f"{u.below} - 1 - {u.name}" for u in scope.variables if u.below]
         if not self.affine:
@@ -164,7 +165,7 @@ class Author:
             spans += [
                 (f"range(0, {n}, 2**({v} + 1))", n), (f"range(ceil(log2({n} + 1)))", None),
                 (f"range(T[{v} % 3], T[{v} % 3 + 1])", "5"), (f"range({v}, {n}, {v} + 1)", n),
-                (f"range(0, {n}, max(1, {v}))", n), (f"range(2**{v} - 1, {n})", n),
+                (f"range(0, {n}, max(1, {v}))", n), (f"range(2**{v} - 1, {n})", n), (f"range({n} - 1, -1, -{v} - 1)", n),
             ]  # fmt: skip
         span, below = self.pick(*spans)
         return self.open(scope, f"for {name} in {span}:", Variable(name, below))
@@ -350,7 +351,7 @@ class Author:
         """X[i + 1, ...] from tiles of version i, i the outermost loop."""
         scope = self.loop(Scope())
         outer = scope.loops[0].name
-        down = "-1)" in scope.headers[0]
+        down = ", -" in scope.headers[0]
         inner = self.loop(scope) if self.chance(70) else scope
         axes = self.injective(inner, skip=1) if len(inner.loops) > 1 else []
         array = self.new_array(1 + len(axes), "Out(fill=0)")
@@ -425,3 +426,13 @@ def programs(draw: Any, *, affine: bool = False, wild: bool | None = None) -> Sa
     if wild is None:
         wild = draw(st.integers(0, 3)) == 3
     return Author(draw, affine, wild).write()
+
+
+def examples(count: int) -> settings:
+    """Settings for a test over random programs: slow to draw and large, and that is meant."""
+    return settings(max_examples=count, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def many_examples(count: int) -> settings:
+    """The same for tests marked `long`: new examples at every run."""
+    return settings(examples(count), derandomize=False)

@@ -6,8 +6,8 @@ from itertools import product
 
 import oracle
 import pytest
-from hypothesis import HealthCheck, given, settings
-from random_programs import Sample, programs
+from hypothesis import given
+from random_programs import Sample, examples, programs
 
 CHOLESKY = """
 def cholesky(A: In, O: Out(fill=0), S: Temp("A"), N: int):
@@ -104,7 +104,7 @@ def test_it_refuses_what_python_cannot_do() -> None:
         oracle.run(program("O[2**(N - 1)] = one(A[0])"), {"N": 0})
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@examples(40)
 @given(programs(wild=False))
 def test_careful_programs_are_valid(sample: Sample) -> None:
     """What the generator promises: otherwise valid programs would be too rare to test with."""

@@ -50,12 +50,8 @@ def tall_skinny_r(
     >>> bool(np.allclose(abs(r), 3.0))
     True
     """
-    if not isinstance(a, TiledArray):
-        columns = a.shape[1] if a.ndim == 2 else 1
-        matrix = as_matrix(a, (max(tile, columns, 1), max(columns, 1)))
-    else:
-        matrix = as_matrix(a, tile)
-    columns = matrix.shape[1]
+    columns = a.shape[1] if len(a.shape) == 2 else 0
+    matrix = as_matrix(a, (max(tile, columns), max(columns, 1)))
     edges = matrix.layout.boundaries[0]
     short = [i for i in range(matrix.grid[0] - 1) if edges[i + 1] - edges[i] < columns]
     if matrix.grid[1] != 1 or short:

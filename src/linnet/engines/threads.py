@@ -48,9 +48,15 @@ class Threads:
     """Runs bound programs on threads of this process.
 
     >>> import numpy as np
-    >>> from linnet.engines import Threads
-    >>> Threads(workers=2)
-    Threads(workers=2)
+    >>> from linnet.programs import TileProgram
+    >>> double = TileProgram.from_source('''
+    ... def double(A: In, B: Out, N: int):
+    ...     for i in range(N):
+    ...         B[i] = add(A[i], A[i])
+    ... ''')
+    >>> a = TiledArray.from_numpy(np.arange(5), tile=2)
+    >>> Threads(workers=2).run(double.bind(N=3), {"A": a})["B"].to_numpy()
+    array([0, 2, 4, 6, 8])
     """
 
     def __init__(self, workers: int | None = None) -> None:

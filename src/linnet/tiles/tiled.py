@@ -47,6 +47,7 @@ class TiledArray:
         With `copy=False` the tiles are read-only views of the array, in its own order: no
         memory is used, and what is written to the array later shows in the tiles.
         """
+        array = np.asarray(array)
         layout = Layout.regular(array.shape, tile)
         tiles: dict[Index, Tile] = {}
         for index in layout.indices():

@@ -7,17 +7,20 @@
     arrays     an array has one rank; inputs are not written; outputs are; Temp("A") has one axis more than A
     kernels    a kernel is registered and is given as many outputs as it returns
     tables     a table is looked up, nothing else
+    flattened  a statement depends on sizes and the loops around it alone, each after those outside it
 
 Only structure is looked at here; which tiles are written and read is proved in `prove`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from linnet.errors import UnknownKernelError
 from linnet.kernels import registry
 from linnet.programs.diagnostics import Findings
+from linnet.programs.expressions import names
 from linnet.programs.grammar import (
     ARITHMETIC,
     COMPARISONS,
@@ -49,6 +52,7 @@ from linnet.programs.grammar import (
     Tiles,
     Unary,
 )
+from linnet.programs.statements import Statement
 
 
 def check(program: Program, *, kernels: bool = True) -> None:
@@ -64,6 +68,23 @@ def check_into(program: Program, findings: Findings, partial: frozenset[str]) ->
     Names in `partial` may have been lost with the other part and are not complained of.
     """
     _Checker(program, findings, True, partial | {"*"}).run()
+
+
+def check_statements(program: Program, statements: Sequence[Statement]) -> None:
+    """The invariant of flattened programs; a violation is a fault of Linnet's own, not of the user's."""
+    sizes = set(program.roles(Size))
+    for statement in statements:
+        known = set(sizes)
+        used = [names(g) for g in statement.guards]
+        for loop in statement.loops:
+            used += [names(e) for e in (loop.start, loop.stop, loop.step)]
+            assert all(u <= known for u in used), f"statement {statement.number} depends on an inner loop"
+            known.add(loop.variable)
+            used += [names(g) for g in loop.guards]
+        for access in (*statement.writes, *statement.reads):
+            inner = known | {loop.variable for loop in access.locals}
+            assert all(names(e) <= inner for e in (*access.index, *access.guards)), access
+        assert all(u <= known for u in used), f"statement {statement.number} depends on an unknown name"
 
 
 @dataclass(slots=True)

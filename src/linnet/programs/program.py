@@ -13,7 +13,7 @@ import numpy as np
 
 from linnet.errors import BindError, ProgramError, SingleAssignmentError, UnwrittenTileError
 from linnet.programs import wire
-from linnet.programs.check import check
+from linnet.programs.check import check, check_statements
 from linnet.programs.compiled import Call, Compiled
 from linnet.programs.compose import compose
 from linnet.programs.counting import count_tasks
@@ -67,10 +67,11 @@ class TileProgram:
         self.tree = tree
         check(tree, kernels=verify)
         self.statements: tuple[Statement, ...] = flatten(tree)
+        check_statements(tree, self.statements)
         self._verify = verify
         if verify:
             _ = self.proof
-            if not self.proven:
+            if self.unproven:
                 self._check_small_sizes()
 
     @classmethod
@@ -109,12 +110,16 @@ class TileProgram:
     @property
     def proven(self) -> bool:
         """Whether single assignment and write-before-read are proved for all sizes."""
-        return not self.proof.unproven
+        return not self.unproven
 
-    @property
+    @cached_property
     def unproven(self) -> tuple[str, ...]:
         """Why the program could not be proved; such a program is checked when it runs."""
-        return self.proof.unproven
+        if self._verify:
+            return self.proof.unproven
+        findings = Findings(self.name, self.tree.file, self.tree.source)
+        reasons = prove(self.tree, self.statements, findings).unproven
+        return (*reasons, *(d.message for d in findings.found))
 
     @cached_property
     def proof(self) -> Proof:
@@ -130,8 +135,15 @@ class TileProgram:
         return Compiled(self.tree, self.statements, self.proof.dependences)
 
     def bind(self, **sizes: Any) -> BoundProgram:
-        """The program at given sizes (and tables). Nothing is enumerated."""
-        return BoundProgram(self, sizes)
+        """The program at given sizes (and tables). Nothing is enumerated.
+
+        (But for small programs with tables that could not be proved: they are looked through here,
+        since nothing could be said of them before.)
+        """
+        bound = BoundProgram(self, sizes)
+        if self._verify and self.tables and self.unproven and bound.count() <= _SMALL_TASKS:
+            bound.verify()
+        return bound
 
     def then(
         self,
@@ -171,6 +183,9 @@ class TileProgram:
             except (ProgramError, BindError, ArithmeticError, ValueError):
                 continue  # the program is not defined at these sizes
             tried += 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TileProgram.from_bytes, (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TileProgram) and self.tree == other.tree
@@ -400,6 +415,10 @@ class BoundProgram:
         line = f":{run.at.line}" if run.at and run.at.line else ""
         values = ", ".join(f"{v}={x}" for v, x in zip(statement.variables, task[1], strict=True))
         return f"{self.program.tree.file}{line}: {show_run(run)}" + (f"  with {values}" if values else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {**self.sizes, **{n: list(self.tables[n].values()) for n in self.program.tables}}
+        return BoundProgram, (self.program, given)
 
     def __repr__(self) -> str:
         values = [f"{n}={v}" for n, v in self.sizes.items()]

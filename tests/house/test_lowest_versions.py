@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 # Tests that exercise every dependency through our own code, and are quick.
-CHOSEN = ("tests/tiles", "tests/events", "tests/kernels", "tests/programs", "tests/engines", "tests/cli")
+CHOSEN = (
+    "tests/tiles",
+    "tests/events",
+    "tests/kernels",
+    "tests/engines",
+    "tests/cli",
+    "tests/programs/test_program_paper.py",
+    "tests/programs/test_program_errors.py",
+    "tests/programs/test_program_profile.py",
+)
 RUNNERS = ("pytest", "pytest-timeout", "hypothesis")
 
 
@@ -20,7 +29,7 @@ def test_the_package_works_at_its_lowest_versions(fresh, root: Path):
     there.install("--resolution", "lowest-direct", f"{root}[plot]", *runners)
     installed = there.python("-c", "import linnet, numpy; print(linnet.__file__, numpy.__version__)")
     assert str(there.path) in installed
-    said = there.python(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow and not long", *CHOSEN, cwd=root
-    )
+    # Old versions may warn about each other; only our own warnings are errors here.
+    options = ["-q", "-p", "no:cacheprovider", "-o", "filterwarnings=error:::linnet"]
+    said = there.python("-m", "pytest", *options, "-m", "not slow and not long", *CHOSEN, cwd=root)
     assert " passed" in said

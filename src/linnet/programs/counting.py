@@ -69,6 +69,17 @@ def fixed(sets: Sets, points: Any, sizes: Mapping[str, int]) -> Any:
     return points.project_out(PARAM, 0, len(sets.sizes)) if sets.sizes else points
 
 
+def extent(sets: Sets, statement: int, slot: int, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """One more than the greatest tile index that a statement writes, along each axis; None if not affine."""
+    try:
+        tiles = fixed(sets, sets.access(statement, "writes", slot).range(), sizes)
+        if tiles.is_empty():
+            return (0,) * tiles.dim(SET)
+        return tuple(tiles.dim_max_val(k).to_python() + 1 for k in range(tiles.dim(SET)))
+    except (NotAffine, isl.Error):
+        return None
+
+
 def count_set(points: Any) -> int:
     """Number of points of a bounded set without parameters."""
     total = sum((p.polynomial.get(0, Fraction(0)) for p in _pieces(points, None)), Fraction(0))

@@ -35,10 +35,25 @@ class Dependences:
         self.overlap = overlap
 
     def from_writer(self, statement: int) -> list[Edge]:
-        return [e for e in self.edges if e.writer == statement]
+        """Edges out of a statement, those that join the same tasks once."""
+        return self.distinct([e for e in self.edges if e.writer == statement])
 
     def to_reader(self, statement: int) -> list[Edge]:
-        return [e for e in self.edges if e.reader == statement]
+        """Edges into a statement, those that join the same tasks once."""
+        return self.distinct([e for e in self.edges if e.reader == statement])
+
+    def distinct(self, edges: Sequence[Edge]) -> list[Edge]:
+        """Two results with one index, read by two operands with one index, join the same tasks."""
+        kept: dict[object, Edge] = {}
+        for edge in edges:
+            write = self.statements[edge.writer].writes[edge.output]
+            read = self.statements[edge.reader].reads[edge.operand]
+            if write.locals or read.locals:
+                kept[edge] = edge
+            else:
+                key = (edge.writer, edge.reader, write.index, write.guards, read.index, read.guards)
+                kept.setdefault(key, edge)
+        return list(kept.values())
 
     def exclusive(self, edges: Sequence[Edge], side: str) -> bool:
         """Whether no two of `edges`, nor one of them twice, can lead to the same task."""

@@ -61,23 +61,34 @@ class Profile:
             raise MissingExtraError(
                 "drawing needs matplotlib; install it with `pip install linnet[plot]`"
             ) from error
-        figure: Any = Figure(figsize=(7.5, 3.6), layout="constrained")
+        figure: Any = Figure(figsize=(7.5, 3.4), layout="constrained")
         left: Any = figure.add_subplot()
-        steps = np.arange(self.critical_path)
-        left.fill_between(steps, self.parallelism, step="mid", color="#2f6f9f", alpha=0.35, linewidth=0)
-        left.plot(steps, self.parallelism, color="#2f6f9f", linewidth=0.8)
+        right: Any = left.twinx()
+        for axes, values, color, label in (
+            (left, self.parallelism, "#2f6f9f", "tasks that can run"),
+            (right, self.working_set, "#c2571a", "tiles alive"),
+        ):
+            steps, low, mean, high = _smoothed(values)
+            axes.fill_between(steps, low, high, color=color, alpha=0.22, linewidth=0)
+            axes.plot(steps, mean, color=color, linewidth=1.5)
+            axes.set_ylabel(label, color=color)
+            axes.set_ylim(bottom=0)
         left.set_xlabel("step of the critical path")
-        left.set_ylabel("tasks that can run", color="#2f6f9f")
-        right = left.twinx()
-        right.plot(steps, self.working_set, color="#c2571a", linewidth=1.6)
-        right.set_ylabel("tiles alive", color="#c2571a")
-        left.set_ylim(bottom=0)
-        right.set_ylim(bottom=0)
         left.margins(x=0)
         left.set_title(f"{self.name}: {self.tasks:,} tasks, {self.critical_path:,} steps", fontsize=10)
         if path is not None:
             figure.savefig(path)
         return figure
+
+
+def _smoothed(values: Steps) -> tuple[Any, Any, Any, Any]:
+    """Steps, and the least, mean and greatest value around each: phases of a few steps would be a blur."""
+    steps = np.arange(len(values))
+    width = len(values) // 100
+    if width < 2:
+        return steps, np.zeros(len(values)), values, values
+    window = np.lib.stride_tricks.sliding_window_view(np.pad(values, width, mode="edge"), 2 * width + 1)
+    return steps, window.min(axis=1), window.mean(axis=1), window.max(axis=1)
 
 
 def profile(bound: BoundProgram, tile: Tile | None, dtype: Any) -> Profile:

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from operator import index
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,18 +16,20 @@ from linnet.programs import wire
 from linnet.programs.check import check, check_statements
 from linnet.programs.compiled import Call, Compiled
 from linnet.programs.compose import compose
-from linnet.programs.counting import count_tasks
 from linnet.programs.diagnostics import Findings
 from linnet.programs.enumeration import Enumerator, TaskArrays
 from linnet.programs.expressions import TableValues, evaluate, names
 from linnet.programs.grammar import ArrayRole, In, Out, Program, Size, Table, Task, Temp
 from linnet.programs.parse import parse_function, parse_source
 from linnet.programs.printing import show_expr, show_program, show_run
-from linnet.programs.prove import Proof, prove
-from linnet.programs.roots import roots
-from linnet.programs.sets import OUT, PARAM, SET, NotAffine
 from linnet.programs.statements import Statement, flatten
 from linnet.tiles import TileKey
+
+if TYPE_CHECKING:
+    from linnet.programs.profile import Profile
+    from linnet.programs.prove import Proof
+
+# What needs isl is imported when first used: `import linnet` alone should cost little.
 
 _SMALL = (0, 1, 2, 3, 5)
 """Sizes at which programs that are not affine are checked when they are defined."""
@@ -117,6 +119,8 @@ class TileProgram:
         """Why the program could not be proved; such a program is checked when it runs."""
         if self._verify:
             return self.proof.unproven
+        from linnet.programs.prove import prove
+
         findings = Findings(self.name, self.tree.file, self.tree.source)
         reasons = prove(self.tree, self.statements, findings).unproven
         return (*reasons, *(d.message for d in findings.found))
@@ -124,6 +128,8 @@ class TileProgram:
     @cached_property
     def proof(self) -> Proof:
         """Dependences, and what is known of them for all sizes."""
+        from linnet.programs.prove import prove
+
         findings = Findings(self.name, self.tree.file, self.tree.source)
         made = prove(self.tree, self.statements, findings if self._verify else None)
         findings.raise_if_any()
@@ -325,6 +331,8 @@ class BoundProgram:
 
     def roots(self) -> Iterator[Task]:
         """Tasks that wait for nobody, statement by statement."""
+        from linnet.programs.roots import roots
+
         return roots(self)
 
     def count(self) -> int:
@@ -334,11 +342,13 @@ class BoundProgram:
     @cached_property
     def counts(self) -> tuple[int, ...]:
         """Number of tasks of each statement."""
+        from linnet.programs.counting import count_tasks
+
         sets = self.program.proof.sets
         numbers = (count_tasks(sets, s, self.sizes, self.enumerator()) for s in self.program.statements)
         return tuple(numbers)
 
-    def profile(self, tile: int | tuple[int, ...] | None = None, dtype: Any = np.float64) -> Any:
+    def profile(self, tile: int | tuple[int, ...] | None = None, dtype: Any = np.float64) -> Profile:
         """Tasks, work, and how parallelism and working set go over time; see Profile."""
         from linnet.programs.profile import profile
 
@@ -355,19 +365,17 @@ class BoundProgram:
         return tuple(max(axis) for axis in zip(*extents, strict=True))
 
     def _extent(self, statement: Statement, slot: int) -> tuple[int, ...]:
-        try:
-            written = self.program.proof.sets.access(statement.number, "writes", slot)
-        except NotAffine:
+        from linnet.programs.counting import extent
+
+        found = extent(self.program.proof.sets, statement.number, slot, self.sizes)
+        if found is None:
             enumerator = self.enumerator()
             table = enumerator.columns(statement.loops, statement.guards)
             _, index = enumerator.tiles(table, statement.writes[slot])
-            return tuple(int(c.max()) + 1 if len(c) else 0 for c in index)
-        for k, name in enumerate(self.program.sizes):
-            written = written.fix_val(PARAM, k, self.sizes[name])
-        tiles = written.range()
-        if tiles.is_empty():
-            return (0,) * written.dim(OUT)
-        return tuple(tiles.dim_max_val(k).to_python() + 1 for k in range(tiles.dim(SET)))
+            found = tuple(
+                int(c.max()) + 1 if len(c) else 0 for c in index[: len(statement.writes[slot].index)]
+            )
+        return found
 
     def verify(self) -> None:
         """Look at every task: each tile written once, before it is read, and none missing."""

@@ -182,6 +182,47 @@ def test_a_kernel_that_writes_to_its_operand_is_refused():
         run(bad, {"A": matrix(1, 1)})
 
 
+def test_a_kernel_that_writes_to_an_input_is_refused():
+    @tile_program
+    def bad(A: In, B: Out):
+        B[0, 0] = e_scribble(A[0, 0])
+
+    a = matrix(1, 1)
+    with pytest.raises(KernelError, match="read-only"):
+        run(bad, {"A": a})
+    assert a.to_numpy().item() == 1.0
+    assert a.tile((0, 0)).flags.writeable
+
+
+def test_a_tile_that_a_kernel_has_kept_is_not_overwritten():
+    kept = np.zeros((1, 1))
+    kernel("e_kept")(lambda x: kept)
+
+    @tile_program
+    def constants(A: In, B: Out, S: Temp, N: int):
+        for i in range(N):
+            S[i, 0] = e_kept(A[0, 0])
+        for i in range(N):
+            B[i, 0] = e_identity(S[i, 0])
+
+    out = run(constants, {"A": matrix(1, 1)}, N=5)["B"]
+    assert not out.to_numpy().any()
+    assert len({tile.ctypes.data for tile in out.tiles.values()}) == 5
+
+
+def test_tiles_of_several_outputs_are_dropped_one_by_one():
+    @tile_program
+    def fork(A: In, B: Out, S: Temp, T: Temp):
+        S[0, 0], T[0, 0] = e_twins(A[0, 0])
+        B[0, 0] = add(S[0, 0], S[0, 0])
+
+    events, heard = Events(), []
+    events.subscribe(heard.append, TileDropped)
+    out = run(fork, {"A": matrix(1, 1)}, events=events)
+    assert out["B"].to_numpy().item() == 4.0
+    assert sorted(event.array for event in heard) == ["S", "T"]
+
+
 def test_ranges_scalars_and_attributes():
     @tile_program
     def several(A: In, B: Out, C: Out, D: Out, S: Temp, N: int):

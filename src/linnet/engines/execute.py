@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnet import kernels
 from linnet.engines.shapes import Shapes, operands
 from linnet.engines.store import TileStore, detached
 from linnet.errors import (
@@ -20,6 +19,7 @@ from linnet.errors import (
     UnwrittenTileError,
 )
 from linnet.kernels import Kernel
+from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, In, Out, Task
 from linnet.tiles import Tile, TiledArray, TileKey
 
@@ -44,7 +44,7 @@ class Executor:
         self._bound = bound
         self._inputs = inputs
         self._store = store
-        self._kernels = {each.kernel: kernels.get(each.kernel) for each in bound.program.statements}
+        self._kernels = {each.kernel: get_kernel(each.kernel) for each in bound.program.statements}
         self._shapes = Shapes(bound, inputs)
         self._fill_lock = threading.Lock()
 

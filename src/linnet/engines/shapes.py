@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnet import kernels
 from linnet.errors import InputError
+from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call
 from linnet.tiles import TiledArray, TileKey
 
@@ -88,7 +88,7 @@ class Shapes:
         return self._known[key]
 
     def _declare(self, call: Call) -> None:
-        kernel = kernels.get(call.kernel)
+        kernel = get_kernel(call.kernel)
         if kernel.shape is None:
             raise InputError(
                 f"the shapes of {', '.join(map(repr, call.outputs))} are needed before the tiles are there, "

@@ -36,7 +36,7 @@ class TileStore:
         self._fills: dict[TileKey, Tile] = {}
         self._readers: dict[TileKey, int] = {}
         for name, array in inputs.items():
-            self._tiles.update(array.keyed(name))
+            self._tiles.update((key, _read_only(tile)) for key, tile in array.keyed(name))
 
     def put(self, key: TileKey, tile: Tile, readers: int) -> bool:
         """Keep a tile for its readers; False if it is a `Temp` that nobody reads."""
@@ -100,9 +100,12 @@ class TileStore:
 def detached(result: Tile, operands: list[Tile], taken: list[Tile], siblings: list[Tile]) -> Tile:
     """The result of a kernel, copied if its memory is not its own.
 
-    It may be an operand or a view of one (unless that operand was given to the kernel), or
-    share memory with another result: overwriting the one later would change the other.
+    It may be an operand or a view of one (unless that operand was given to the kernel), share
+    memory with another result, or be read-only, as what a kernel has kept from an earlier
+    call: overwriting the one later would change the other.
     """
+    if not result.flags.writeable:
+        return np.array(result, order="K")
     root = memory(result)
     for tile in operands:
         if memory(tile) is root and not any(np.may_share_memory(given, result) for given in taken):
@@ -111,6 +114,14 @@ def detached(result: Tile, operands: list[Tile], taken: list[Tile], siblings: li
         if memory(tile) is root and np.may_share_memory(tile, result):
             return np.array(result, order="K")
     return result
+
+
+def _read_only(tile: Tile) -> Tile:
+    """The tile, or a view of it, that cannot be written to."""
+    if tile.flags.writeable:
+        tile = tile.view()
+        tile.flags.writeable = False
+    return tile
 
 
 def memory(tile: Tile) -> Any:

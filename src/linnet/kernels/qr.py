@@ -117,7 +117,7 @@ def upper(packed: Matrix, k: int) -> Matrix:
 
 @kernel(
     "gemqrt",
-    shape=lambda v, t, c: c,
+    shape=lambda v, t, c, **_: c,
     dtype=promote,
     flops=lambda v, t, c, **_: 4.0 * c[0] * c[1] * v[1] - 2.0 * c[1] * v[1] ** 2,
     inplace=2,
@@ -212,7 +212,7 @@ def factor_pair(top: Matrix, v: Matrix, ib: int, triangular: bool) -> Matrix:
 @kernel(
     "tpmqrt",
     outputs=2,
-    shape=lambda v, t, c0, c1: (c0, c1),
+    shape=lambda v, t, c0, c1, **_: (c0, c1),
     dtype=lambda *dtypes: (promote(*dtypes),) * 2,
     flops=lambda v, t, c0, c1, triangular=False, **_: (2.0 if triangular else 4.0) * v[0] * v[1] * c1[1],
     inplace=(2, 3),

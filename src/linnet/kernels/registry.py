@@ -28,15 +28,19 @@ class Kernel:
     name: str
     """The name programs call it by."""
     function: Callable[..., Any]
-    """Takes tiles, scalars and attributes; returns one tile, or a tuple of `outputs` tiles."""
+    """Takes tiles, scalars and attributes; returns one tile, or a tuple of `outputs` tiles. Tiles it
+    returns are new arrays, or operands it was told to overwrite."""
     outputs: int = 1
     """How many tiles it returns."""
     shape: Callable[..., Any] | None = None
-    """From the operands' shapes (scalars as given) to the output's shape, or a tuple of shapes."""
+    """From the operands' shapes (scalars as given, attributes as keywords) to the output's shape, or a
+    tuple of shapes."""
     dtype: Callable[..., Any] | None = None
-    """From the operands' dtypes to the output's dtype, or a tuple of dtypes; default: promotion."""
+    """From the operands' dtypes (scalars as given) to the output's dtype, or a tuple of dtypes;
+    default: promotion."""
     flops: Callable[..., float] | None = None
-    """From the operands' shapes (scalars as given) to floating-point operations."""
+    """From the operands' shapes (scalars as given, attributes as keywords) to floating-point
+    operations."""
     inplace: tuple[int, ...] = ()
     """Positions of operands it can overwrite. Its function then takes a keyword `overwrite`: the
     positions, of these, whose tiles nobody else needs in this call (none by default)."""

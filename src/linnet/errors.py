@@ -14,8 +14,8 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── LinAlgError             (numpy.linalg.LinAlgError)  singular, not positive definite, ...
     ├── InputError              (ValueError)    arrays given to a program do not fit it
     ├── RecordingError          (ValueError)    a line that is no recorded event
-    ├── BlasUnavailableError    (ImportError)   SciPy does not offer a BLAS or LAPACK routine in the form needed
-    └── MissingExtraError       (ImportError)   an optional package is not installed; says which command installs it
+    ├── BlasUnavailableError    (ImportError)   SciPy lacks a BLAS or LAPACK routine in the form needed
+    └── MissingExtraError       (ImportError)   an optional package is missing; says how to install it
 """
 
 from __future__ import annotations

@@ -21,9 +21,7 @@ from linnet.programs.expressions import IntArray, TableValues
 from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp
 from linnet.programs.statements import Access, Loop, Statement
 from linnet.programs.vectors import vectorised
-
-_DENSE = 1 << 22
-"""A table of this many tiles is made without asking how many of them are used."""
+from linnet.programs.writers import Part, Written
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +164,11 @@ class Enumerator:
             for statement, table in zip(self.statements, tables, strict=True):
                 for access in statement.reads:
                     if access.array == array and len(table[""]):
-                        self.joined(written, statement, access, table, offsets, number, sources, targets)
+                        writer, reader = self.joined(written, statement, access, table, number)
+                        if self.checked:
+                            self.check_order(statement, access, writer, reader, tables, offsets)
+                        sources.append(writer)
+                        targets.append(reader + number(offsets[statement.number]))
         start, child = _compressed(sources, targets, total, number)
         indices = tuple(_matrix(s, t) for s, t in zip(self.statements, tables, strict=True))
         degree = np.bincount(child, minlength=total).astype(number)
@@ -174,21 +176,21 @@ class Enumerator:
 
     def written(
         self, array: str, tables: Sequence[dict[str, Any]], offsets: IntArray, number: Any
-    ) -> _Written:
-        parts: list[_Part] = []
+    ) -> Written:
+        parts: list[Part] = []
         for statement, table in zip(self.statements, tables, strict=True):
             for access in statement.writes:
                 if access.array != array:
                     continue
                 row, index = self.tiles(table, access)
                 base = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
-                parts.append(_Part(statement, access, base, base + number(offsets[statement.number]), index))
-        made = _Written(array, parts)
+                parts.append(Part(statement, access, base, base + number(offsets[statement.number]), index))
+        made = Written(array, parts)
         if made.twice is not None:
             self.refuse_second(made, tables)
         return made
 
-    def refuse_second(self, written: _Written, tables: Sequence[dict[str, Any]]) -> None:
+    def refuse_second(self, written: Written, tables: Sequence[dict[str, Any]]) -> None:
         """Two writes of one tile: say which tasks they are."""
         assert written.twice is not None
         (one, first), (other, second) = (written.part(place) for place in written.twice)
@@ -207,32 +209,72 @@ class Enumerator:
         return f" when {', '.join(f'{n} = {v}' for n, v in self.sizes.items())}" if self.sizes else ""
 
     def joined(
-        self,
-        written: _Written,
-        statement: Statement,
-        access: Access,
-        table: dict[str, Any],
-        offsets: IntArray,
-        number: Any,
-        sources: list[IntArray],
-        targets: list[IntArray],
-    ) -> None:
-        """Add the dependences of one access of one statement."""
+        self, written: Written, statement: Statement, access: Access, table: dict[str, Any], number: Any
+    ) -> tuple[IntArray, IntArray]:
+        """The dependences of one access: numbers of writers, and rows of the reading statement."""
         if written.empty and not self.checked:
-            return
+            return written.nobody(number), written.nobody(number)
         row, index = self.tiles(table, access)
         writer = written.find(index)
         found = writer >= 0
-        if self.checked and not found.all():
-            self.check_read(statement, access, index, found, table, row)
         reader = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
         if not found.all():
+            if self.checked:
+                self.check_read(statement, access, index, found, table, reader)
             writer, reader = writer[found], reader[found]
-        sources.append(writer.astype(number))
-        targets.append(reader + number(offsets[statement.number]))
+        return writer.astype(number), reader
+
+    def check_order(
+        self,
+        reader: Statement,
+        access: Access,
+        writers: IntArray,
+        rows: IntArray,
+        tables: Sequence[dict[str, Any]],
+        offsets: IntArray,
+    ) -> None:
+        """Every writer runs before its reader when the loops run one after another."""
+        table = tables[reader.number]
+        for writer in self.statements:
+            mine = (writers >= offsets[writer.number]) & (writers < offsets[writer.number + 1])
+            if not mine.any():
+                continue
+            source, target = writers[mine] - offsets[writer.number], rows[mine]
+            late = np.zeros(len(source), dtype=bool)
+            equal = np.ones(len(source), dtype=bool)
+            shared = _shared_loops(writer, reader)
+            for k in range(shared):
+                values = {**self.sizes, **{n: c[target] for n, c in table.items()}}
+                sign = np.sign(vectorised(reader.loops[k].step, values, self.tables))
+                a = tables[writer.number][writer.loops[k].variable][source] * sign
+                b = table[reader.loops[k].variable][target] * sign
+                late |= equal & (a > b)
+                equal &= a == b
+            if writer.place[shared] >= reader.place[shared]:
+                late |= equal
+            if late.any():
+                self.refuse_early(reader, writer, access, int(target[late][0]), int(source[late][0]), tables)
+
+    def refuse_early(
+        self,
+        reader: Statement,
+        writer: Statement,
+        access: Access,
+        row: int,
+        writer_row: int,
+        tables: Sequence[dict[str, Any]],
+    ) -> None:
+        findings = Findings(self.program.name, self.program.file, self.program.source)
+        findings.add(
+            f"a tile of {access.array!r} is read by {_task_text(reader, tables[reader.number], row)} "
+            f"before it is written, by {_task_text(writer, tables[writer.number], writer_row)}{self.when()}",
+            "read an earlier version, or put the write before the read",
+            access.at,
+        )
+        findings.raise_if_any(UnwrittenTileError)
 
     def check_read(
-        self, statement: Statement, access: Access, index: list[IntArray], found: Any, table: Any, row: Any
+        self, statement: Statement, access: Access, index: list[IntArray], found: Any, table: Any, rows: Any
     ) -> None:
         role = self.program.roles(In, Out, Temp)[access.array]
         if isinstance(role, In) or (isinstance(role, Out) and role.fill is not None):
@@ -244,7 +286,7 @@ class Enumerator:
             return
         place = int(np.flatnonzero(missing)[0])
         tile = [int(column[place]) for column in index] if access.index else []
-        task = _task_text(statement, table, place if row is None else int(row[place]))
+        task = _task_text(statement, table, int(rows[place]))
         findings = Findings(self.program.name, self.program.file, self.program.source)
         findings.add(
             f"{access.array}{tile} is read by {task}{self.when()}, but no task writes it and it is no input",
@@ -254,96 +296,10 @@ class Enumerator:
         findings.raise_if_any(UnwrittenTileError)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The tiles that one access writes."""
-
-    statement: Statement
-    access: Access
-    rows: IntArray
-    """Row of the statement's table that each write belongs to."""
-    tasks: IntArray
-    """Number of the task of each write."""
-    index: list[IntArray]
-
-
-class _Written:
-    """Who writes each tile of one array."""
-
-    def __init__(self, array: str, parts: list[_Part]) -> None:
-        self.array = array
-        self.parts = parts
-        self.twice: tuple[int, int] | None = None
-        """Places of two writes of the same tile."""
-        self.empty = not sum(len(p.tasks) for p in parts)
-        if self.empty:
-            return
-        axes = range(len(parts[0].index))
-        joined = [np.concatenate([p.index[k] for p in parts]) for k in axes]
-        task = np.concatenate([p.tasks for p in parts])
-        self.low = [int(c.min()) for c in joined]
-        self.high = [int(c.max()) for c in joined]
-        self.extent = [h - low + 1 for low, h in zip(self.low, self.high, strict=True)]
-        volume = 1
-        for extent in self.extent:
-            volume *= extent
-        if volume >= 2**62:
-            raise OverflowError(
-                f"array {array!r} spans {volume:.1e} tiles, more than can be numbered; use denser indices"
-            )
-        keys = self.keys(joined)
-        if volume <= max(_DENSE, 16 * len(task)):
-            self.table = np.full(volume, -1, dtype=task.dtype)
-            self.table[keys] = task
-            if np.count_nonzero(self.table >= 0) != len(keys):
-                self.twice = _repeated(keys)
-            self.sorted = None
-        else:
-            order = np.argsort(keys, kind="stable")
-            self.table, self.sorted = task[order], keys[order]
-            self.twice = _repeated(keys)
-
-    def part(self, place: int) -> tuple[_Part, int]:
-        """The access that made a write, and which of its writes it is."""
-        for part in self.parts:
-            if place < len(part.tasks):
-                return part, place
-            place -= len(part.tasks)
-        raise IndexError(place)
-
-    def keys(self, columns: list[IntArray]) -> IntArray:
-        key = columns[0] - self.low[0]
-        for column, low, extent in zip(columns[1:], self.low[1:], self.extent[1:], strict=True):
-            key = key * extent + (column - low)
-        return key
-
-    def find(self, index: list[IntArray]) -> IntArray:
-        """The number of the task that writes each tile, or -1."""
-        count = len(index[0]) if index else 0
-        if self.empty:
-            return np.full(count, -1, dtype=np.int64)
-        inside = np.ones(count, dtype=bool)
-        for column, low, high in zip(index, self.low, self.high, strict=True):
-            inside &= (column >= low) & (column <= high)
-        everywhere = bool(inside.all())
-        keys = self.keys(index if everywhere else [c[inside] for c in index])
-        if self.sorted is None:
-            writer = self.table[keys]
-        else:
-            place = np.minimum(np.searchsorted(self.sorted, keys), len(self.sorted) - 1)
-            writer = np.where(self.sorted[place] == keys, self.table[place], -1)
-        if everywhere:
-            return writer
-        found = np.full(count, -1, dtype=self.table.dtype)
-        found[inside] = writer
-        return found
-
-
-def _repeated(keys: IntArray) -> tuple[int, int] | None:
-    """Places of two equal keys, or None."""
-    order = np.argsort(keys, kind="stable")
-    same = np.flatnonzero(np.diff(keys[order]) == 0)
-    return (int(order[same[0]]), int(order[same[0] + 1])) if len(same) else None
+def _shared_loops(one: Statement, other: Statement) -> int:
+    """How many loops two statements stand in together."""
+    depth = min(len(one.loops), len(other.loops))
+    return next((k for k in range(depth) if one.place[k] != other.place[k]), depth)
 
 
 def _task_text(statement: Statement, table: dict[str, Any], row: int) -> str:

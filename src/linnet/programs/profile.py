@@ -179,13 +179,9 @@ def _levels_of_tiles(bound: BoundProgram, array: str, kind: str, formulas: Seque
             tiles = sets.access(statement.number, kind, slot)
             if kind == "reads" and isinstance(role, Temp) and role.of:
                 tiles = tiles.subtract(tiles.fix_val(OUT, 0, 0))  # version 0 is another array's tile
-            depth, rank = tiles.dim(IN), tiles.dim(OUT)
-            dims = depth + rank + 1
-            level = level_function(sets, statement, formulas[statement.number], dims)
-            points = tiles.wrap().flatten().add_dims(SET, 1)
-            points = points.intersect(sets.space(dims)[2][-1].eq_set(level)).project_out(SET, 0, depth)
-            points = fixed(sets, points, bound.sizes)
-            relation = isl.Map.from_domain(points).move_dims(OUT, 0, IN, rank, 1)
+            level = level_function(sets, statement, formulas[statement.number], tiles.dim(IN))
+            relation = tiles.reverse().apply_range(isl.Map.from_pw_aff(level))
+            relation = fixed(sets, relation, bound.sizes)
             made = relation if made is None else made.union(relation)
     return made
 

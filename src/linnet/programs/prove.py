@@ -269,7 +269,9 @@ class _Prover:
         """Sizes and one pair of points of a relation, smallest sizes first."""
         count, inside, outside = len(self.sets.sizes), relation.dim(IN), relation.dim(OUT)
         points = relation.wrap().flatten() if outside else relation.domain()
-        values = _least(points.move_dims(SET, 0, PARAM, 0, count), count + inside + outside)
+        moved = points.move_dims(SET, 0, PARAM, 0, count)
+        # read back from its text: isl's move_dims leaves a stale sample in the set behind
+        values = _least(isl.Set.read_from_str(self.sets.context, str(moved)), count + inside + outside)
         return values[:count], values[count : count + inside], values[count + inside :]
 
     def tile_of(self, tiles: Any, sizes: Sequence[int], x: Sequence[int]) -> list[int]:

@@ -229,20 +229,22 @@ class Sets:
         return self._accesses[key]
 
     def relation(self, statement: Statement, access: Access) -> Any:
-        depth, locals, rank = len(statement.loops), len(access.locals), len(access.index)
+        """Built from functions, not by moving axes: isl's move_dims leaves stale samples in a set behind."""
+        depth, locals = len(statement.loops), len(access.locals)
         variables = [*statement.variables, *(loop.variable for loop in access.locals)]
         names = {v: k for k, v in enumerate(variables)}
-        dims = depth + locals + rank
-        axes = self.space(dims)[2][depth + locals :]
-        points = self.domain(statement.number).add_dims(SET, locals + rank)
+        dims = depth + locals
+        points = self.domain(statement.number).add_dims(SET, locals)
         for loop in access.locals:
             points = points.intersect(self.range(loop, names, dims))
         for guard in access.guards:
             points = points.intersect(self.condition(guard, names, dims))
-        for axis, expr in zip(axes, access.index, strict=True):
-            points = points.intersect(axis.eq_set(self.function(expr, names, dims)))
-        points = points.project_out(SET, depth, locals)
-        return isl.Map.from_domain(points).move_dims(OUT, 0, IN, depth, rank)
+        made: Any = None
+        for expr in access.index:
+            axis = isl.Map.from_pw_aff(self.function(expr, names, dims))
+            made = axis if made is None else made.flat_range_product(axis)
+        made = isl.Map.from_domain(points) if made is None else made.intersect_domain(points)
+        return made.project_out(IN, depth, locals)
 
 
 def _constant(expr: Expr) -> int | None:

@@ -54,7 +54,7 @@ class Sets:
         self.grant()
         self._spaces: dict[int, tuple[Any, list[Any], list[Any]]] = {}
         self._domains: dict[int, Any] = {}
-        self._accesses: dict[tuple[int, str, int], Any] = {}
+        self._accesses: dict[object, Any] = {}
 
     def grant(self) -> None:
         """Allow the next questions their number of steps."""
@@ -221,10 +221,10 @@ class Sets:
 
     def access(self, number: int, kind: str, slot: int) -> Any:
         """Iterations of a statement → tiles that one of its accesses names."""
-        key = (number, kind, slot)
+        statement = self.statements[number]
+        access: Access = getattr(statement, kind)[slot]
+        key = (number, access.index, access.locals, access.guards)  # equal for all that name the same tiles
         if key not in self._accesses:
-            statement = self.statements[number]
-            access: Access = getattr(statement, kind)[slot]
             self._accesses[key] = self.relation(statement, access)
         return self._accesses[key]
 

@@ -113,7 +113,7 @@ def test_comparing_needs_memory(monkeypatch):
 
 
 def test_sizes_follow_the_machine(monkeypatch):
-    monkeypatch.setattr(sizing, "speed", lambda: 40e9)
+    monkeypatch.setattr(sizing, "speed", lambda workers: workers * 40e9)
     large = sizing.choose(None, None, workers=2, free=24 * 10**9)
     assert 8_000 <= large.size <= 14_000
     assert large.tile == 512
@@ -123,6 +123,11 @@ def test_sizes_follow_the_machine(monkeypatch):
     assert sizing.choose(100, 30, workers=1, free=10**9).tiles == 4
     with pytest.raises(InputError, match="choose a smaller --size"):
         sizing.choose(10_000, None, workers=1, free=10**6)
+
+
+def test_speed_is_plausible(monkeypatch):
+    monkeypatch.setattr(sizing, "_TRIAL", 0.02)
+    assert 1e8 < sizing.speed(2) < 1e14
 
 
 def test_memory_is_plausible():

@@ -26,7 +26,7 @@ import islpy as isl
 import numpy as np
 
 from linnet.programs.enumeration import Enumerator
-from linnet.programs.sets import PARAM, SET, NotAffine, Sets
+from linnet.programs.sets import PARAM, SET, NotAffine, Sets, greatest
 from linnet.programs.statements import Statement
 from linnet.programs.vectors import vectorised
 
@@ -75,7 +75,7 @@ def extent(sets: Sets, statement: int, slot: int, sizes: Mapping[str, int]) -> t
         tiles = fixed(sets, sets.access(statement, "writes", slot).range(), sizes)
         if tiles.is_empty():
             return (0,) * tiles.dim(SET)
-        return tuple(tiles.dim_max_val(k).to_python() + 1 for k in range(tiles.dim(SET)))
+        return tuple(greatest(tiles, k) + 1 for k in range(tiles.dim(SET)))
     except (NotAffine, isl.Error):
         return None
 

@@ -8,6 +8,7 @@ solvers; on programs that could not be proved it checks single assignment as it 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,10 +47,11 @@ class TaskArrays:
 
     def task(self, number: int) -> Task:
         """The task with this number."""
-        if not 0 <= number < len(self):
+        offsets = self.offsets.data  # a view that gives plain integers: this is asked for every task
+        if not 0 <= number < offsets[-1]:
             raise IndexError(f"task number {number} of {len(self)} tasks")
-        statement = int(np.searchsorted(self.offsets, number, side="right")) - 1
-        row = self.indices[statement][number - self.offsets[statement]]
+        statement = bisect_right(offsets, number) - 1
+        row = self.indices[statement][number - offsets[statement]]
         return Task(statement, tuple(row.tolist()))
 
     def number(self, task: Task) -> int:

@@ -15,7 +15,7 @@ from linnet.errors import MissingExtraError, ProgramError
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
 from linnet.programs.grammar import In, Out, Temp
 from linnet.programs.levels import Formula, affine_levels, asap_levels, level_function
-from linnet.programs.sets import IN, OUT, SET, NotAffine
+from linnet.programs.sets import IN, OUT, SET, NotAffine, greatest
 from linnet.programs.statements import Access, Statement
 from linnet.programs.work import Tile, total_bytes, total_flops
 
@@ -119,7 +119,7 @@ def _from_formulas(bound: BoundProgram) -> tuple[Steps, Steps, bool] | None:
         return None
     try:
         timed = [_timed_domain(bound, s, formulas) for s in bound.program.statements]
-        last = max((int(t.dim_max_val(0).to_python()) for t in timed if not t.is_empty()), default=-1)
+        last = max((greatest(t, 0) for t in timed if not t.is_empty()), default=-1)
         steps = np.arange(last + 1)
         parallelism = sum((counts_along(t, steps) for t in timed), np.zeros(last + 1, dtype=np.int64))
         change = np.zeros(last + 2, dtype=np.int64)

@@ -17,7 +17,7 @@ import islpy as isl
 from linnet.programs.dependences import Dependences, Edge
 from linnet.programs.diagnostics import Findings
 from linnet.programs.grammar import At, In, Int, Out, Program, Temp
-from linnet.programs.sets import IN, OUT, PARAM, SET, NotAffine, Sets
+from linnet.programs.sets import IN, OUT, PARAM, SET, NotAffine, Sets, first_point
 from linnet.programs.statements import Access, Statement
 
 
@@ -269,9 +269,7 @@ class _Prover:
         """Sizes and one pair of points of a relation, smallest sizes first."""
         count, inside, outside = len(self.sets.sizes), relation.dim(IN), relation.dim(OUT)
         points = relation.wrap().flatten() if outside else relation.domain()
-        moved = points.move_dims(SET, 0, PARAM, 0, count)
-        # read back from its text: isl's move_dims leaves a stale sample in the set behind
-        values = _least(isl.Set.read_from_str(self.sets.context, str(moved)), count + inside + outside)
+        values = first_point(points.move_dims(SET, 0, PARAM, 0, count))
         return values[:count], values[count : count + inside], values[count + inside :]
 
     def tile_of(self, tiles: Any, sizes: Sequence[int], x: Sequence[int]) -> list[int]:
@@ -281,16 +279,7 @@ class _Prover:
             one = one.fix_val(PARAM, k, value)
         for k, value in enumerate(x):
             one = one.fix_val(IN, k, value)
-        return _least(one.range(), tiles.dim(OUT))
-
-
-def _least(points: Any, dims: int) -> list[int]:
-    """The first point of a set in lexicographic order."""
-    values: list[int] = []
-    for k in range(dims):
-        values.append(points.dim_min_val(k).to_python())
-        points = points.fix_val(SET, k, values[-1])
-    return values
+        return first_point(one.range().project_out(PARAM, 0, len(sizes)))
 
 
 def _iteration(statement: Statement, point: Sequence[int]) -> str:

@@ -247,6 +247,22 @@ class Sets:
         return made.project_out(IN, depth, locals)
 
 
+def greatest(points: Any, axis: int) -> int:
+    """Greatest value along an axis of a bounded set that is not empty, without parameters."""
+    # piece by piece: asked for a union with an empty piece in it, isl answers 0 for that piece
+    pieces = [b.to_set() for b in points.get_basic_sets() if not b.is_empty()]
+    return max(piece.dim_max_val(axis).to_python() for piece in pieces)
+
+
+def first_point(points: Any) -> list[int]:
+    """The first point of a set in lexicographic order; the set has no parameters and is not empty."""
+    # read back from its text: isl's move_dims, used by callers, leaves a stale sample in a set behind
+    fresh = isl.Set.read_from_str(points.get_ctx(), str(points))
+    piece = next(b for b in fresh.lexmin().get_basic_sets() if not b.is_empty())
+    point = piece.sample_point()
+    return [point.get_coordinate_val(SET, k).to_python() for k in range(points.dim(SET))]
+
+
 def _constant(expr: Expr) -> int | None:
     match expr:
         case Int(value):

@@ -18,7 +18,7 @@ from linnet.kernels import registry
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
 from linnet.programs.expressions import names
 from linnet.programs.grammar import Attribute, Expr, Float, Int, Range, Tiles
-from linnet.programs.sets import SET, NotAffine
+from linnet.programs.sets import SET, NotAffine, greatest
 from linnet.programs.statements import Statement
 from linnet.programs.vectors import vectorised
 
@@ -167,7 +167,7 @@ def _affine_lengths(bound: BoundProgram, statement: Statement, piece: Range) -> 
     points = fixed(sets, points.intersect(sets.space(dims)[2][0].eq_set(length)), bound.sizes)
     if points.is_empty():
         return []
-    numbers = np.arange(int(points.dim_max_val(0).to_python()) + 1)
+    numbers = np.arange(greatest(points, 0) + 1)
     times = counts_along(points, numbers)
     return [(n, t) for n, t in zip(numbers.tolist(), times.tolist(), strict=True) if t]
 

@@ -25,7 +25,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from linnet.programs.enumeration import Enumerator
+from linnet.programs.enumeration import Enumerator, TooManyRows
 from linnet.programs.sets import PARAM, SET, NotAffine, Sets, greatest
 from linnet.programs.statements import Statement
 from linnet.programs.vectors import vectorised
@@ -34,6 +34,10 @@ Form = tuple[int, ...]
 """Coefficients of the variables, then the constant."""
 Polynomial = dict[tuple[int, ...], Fraction]
 """From exponents of the variables to coefficients."""
+
+
+_FEW = 5_000
+"""Up to this many rows listing is faster than summing polynomials."""
 
 
 class NoClosedForm(Exception):
@@ -53,12 +57,16 @@ class Piece:
     link: tuple[int, int, int]
 
 
-def count_tasks(sets: Sets, statement: Statement, sizes: Mapping[str, int], fallback: Enumerator) -> int:
+def count_tasks(sets: Sets, statement: Statement, sizes: Mapping[str, int], enumerator: Enumerator) -> int:
     """How many tasks a statement has."""
+    try:
+        return _enumerated(statement, enumerator, _FEW)
+    except TooManyRows:
+        pass
     try:
         return count_set(fixed(sets, sets.domain(statement.number), sizes))
     except (NotAffine, NoClosedForm, isl.Error):
-        return _enumerated(statement, fallback)
+        return _enumerated(statement, enumerator, None)
 
 
 def fixed(sets: Sets, points: Any, sizes: Mapping[str, int]) -> Any:
@@ -217,6 +225,10 @@ def _tightened(rows: tuple[Form, ...]) -> tuple[Form, ...] | None:
         direction = tuple(v // factor for v in factors)
         constant = constant // factor
         kept[direction] = min(kept.get(direction, constant), constant)
+    for direction, constant in kept.items():
+        against = kept.get(tuple(-v for v in direction))
+        if against is not None and constant + against < 0:
+            return None
     return tuple((*direction, constant) for direction, constant in kept.items())
 
 
@@ -310,12 +322,12 @@ def _faulhaber(degree: int) -> tuple[Fraction, ...]:
     return tuple(made)
 
 
-def _enumerated(statement: Statement, enumerator: Enumerator) -> int:
+def _enumerated(statement: Statement, enumerator: Enumerator, most: int | None) -> int:
     """Count by listing all loops but the innermost, whose length is taken."""
     loops: Sequence[Any] = statement.loops
     if not loops or loops[-1].guards:
-        return len(enumerator.columns(loops, statement.guards)[""])
-    table = enumerator.columns(loops[:-1], statement.guards)
+        return len(enumerator.columns(loops, statement.guards, most)[""])
+    table = enumerator.columns(loops[:-1], statement.guards, most)
     if not len(table[""]):
         return 0
     values = {**enumerator.sizes, **table}

@@ -25,6 +25,10 @@ from linnet.programs.vectors import vectorised
 from linnet.programs.writers import Part, Written
 
 
+class TooManyRows(Exception):
+    """An enumeration would be longer than was allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskArrays:
     """Every task and every dependence of a bound program.
@@ -86,16 +90,21 @@ class Enumerator:
     checked: bool
     """Whether to look for tiles written twice or never: programs that are proved need no look."""
 
-    def columns(self, loops: Sequence[Loop], guards: Sequence[Expr]) -> dict[str, Any]:
-        """Values of every loop variable, a column each, in the order of the loops."""
+    def columns(
+        self, loops: Sequence[Loop], guards: Sequence[Expr], most: int | None = None
+    ) -> dict[str, Any]:
+        """Values of every loop variable, a column each, in the order of the loops.
+
+        TooManyRows where it would take more than `most` rows.
+        """
         table: dict[str, Any] = {"": np.zeros(1, dtype=np.int64)}
         for guard in guards:
             table = self.filtered(table, guard)
         for loop in loops:
-            table = self.expanded(table, loop)
+            table = self.expanded(table, loop, most)
         return table
 
-    def expanded(self, table: dict[str, Any], loop: Loop) -> dict[str, Any]:
+    def expanded(self, table: dict[str, Any], loop: Loop, most: int | None = None) -> dict[str, Any]:
         """One more loop: each row is repeated for the values of the loop's variable."""
         count = len(table[""])
         values = {**self.sizes, **table}
@@ -107,6 +116,8 @@ class Enumerator:
             raise ValueError("the step of a loop is 0")
         lengths = np.maximum(0, -((start - stop) // step))
         total = int(lengths.sum())
+        if most is not None and total > most:
+            raise TooManyRows
         before = np.cumsum(lengths) - lengths
         within = np.arange(total, dtype=np.int64)
         if count == 1:

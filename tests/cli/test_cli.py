@@ -17,7 +17,7 @@ from linnet.cli.app import app
 from linnet.engines import Threads
 from linnet.errors import InputError
 from linnet.events import Events, read_recording
-from linnet.tiles import TiledArray
+from linnet.tiles import TiledArray, human
 
 run = CliRunner()
 
@@ -133,8 +133,8 @@ def test_speed_is_plausible(monkeypatch):
 def test_memory_is_plausible():
     assert 0 < machine.free_memory() <= machine.total_memory()
     assert machine.peak_memory() > 10**6
-    assert machine.human(999) == "999 bytes"
-    assert machine.human(2.5e13) == "25.0 TB"
+    assert human(999) == "999 bytes"
+    assert human(2.5e13) == "25.0 TB"
 
 
 def test_doctor_reports_what_is_here():

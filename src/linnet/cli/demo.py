@@ -23,11 +23,12 @@ def demo(
     from linnet.cli import covariance, machine, sizing
     from linnet.engines import Threads
     from linnet.events import Events, Metrics, Recorder, show_progress
+    from linnet.tiles import human
 
     engine = Threads(workers)
     free = machine.free_memory()
     chosen = sizing.choose(size, tile, engine.workers, free)
-    _line("machine", f"{engine.workers} threads, {machine.human(free)} of memory free")
+    _line("machine", f"{engine.workers} threads, {human(free)} of memory free")
     bound = cholesky.bind(N=chosen.tiles)
     _line(
         "matrix",
@@ -52,7 +53,7 @@ def demo(
         _line("", f"{name}: {each.tasks:,} tasks, {each.seconds:.2f} s of {engine.workers} threads' time")
     residual, bound_on_it = covariance.residual(matrix, factor)
     _line("verified", f"|Ax - L(Lᵀx)| / |A||x| = {residual:.1e}, must be below {bound_on_it:.1e}")
-    _line("memory", f"{machine.human(machine.peak_memory())} at its peak")
+    _line("memory", f"{human(machine.peak_memory())} at its peak")
     if record is not None:
         _line("recorded", str(record))
     if compare:
@@ -70,11 +71,12 @@ def _compare(matrix: Any, factor: Any, seconds: float) -> None:
 
     from linnet.cli import machine
     from linnet.errors import InputError
+    from linnet.tiles import human
 
     needed, free = 2 * 8 * matrix.shape[0] ** 2, machine.free_memory()
     if needed > free:
         raise InputError(
-            f"NumPy would need {machine.human(needed)} more for this matrix, and {machine.human(free)} "
+            f"NumPy would need {human(needed)} more for this matrix, and {human(free)} "
             "is free; choose a smaller --size to compare"
         )
     whole = matrix.to_numpy()  # np.linalg.cholesky too reads the lower triangle only

@@ -41,8 +41,9 @@ def _machine() -> Iterator[Finding]:
     import os
     import platform
 
-    from linnet.cli.machine import free_memory, human, total_memory
+    from linnet.cli.machine import free_memory, total_memory
     from linnet.engines import available_cores
+    from linnet.tiles import human
 
     yield Finding("Python", f"{platform.python_version()} ({platform.python_implementation()})")
     yield Finding("platform", platform.platform())
@@ -148,7 +149,7 @@ def _scratch() -> Iterator[Finding]:
     import shutil
     import tempfile
 
-    from linnet.cli.machine import human
+    from linnet.tiles import human
 
     folder = tempfile.gettempdir()
     try:

@@ -1,4 +1,4 @@
-"""What this machine has: memory, and how it is said."""
+"""What this machine has."""
 
 from __future__ import annotations
 
@@ -39,16 +39,3 @@ def _limit(path: str) -> int | None:
     except OSError:
         return None
     return int(text) if text.isdigit() else None
-
-
-def human(size: float) -> str:
-    """Bytes in units people read.
-
-    >>> human(1_536), human(3_200_000_000)
-    ('1.5 kB', '3.2 GB')
-    """
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"

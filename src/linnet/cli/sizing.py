@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnet.cli.machine import human
 from linnet.engines.blas import one_blas_thread
 from linnet.errors import InputError
 from linnet.kernels import syrk
+from linnet.tiles import human
 
 _SECONDS = 6.0
 _TRIAL = 0.3

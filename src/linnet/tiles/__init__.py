@@ -1,7 +1,19 @@
 """Tiles: their keys, how arrays are cut into them, and arrays made of them."""
 
+from linnet.tiles.amounts import amount, human
 from linnet.tiles.keys import TileKey
 from linnet.tiles.layout import Boundaries, Index, Layout, from_sizes, regular
 from linnet.tiles.tiled import Tile, TiledArray
 
-__all__ = ["Boundaries", "Index", "Layout", "Tile", "TileKey", "TiledArray", "from_sizes", "regular"]
+__all__ = [
+    "Boundaries",
+    "Index",
+    "Layout",
+    "Tile",
+    "TileKey",
+    "TiledArray",
+    "amount",
+    "from_sizes",
+    "human",
+    "regular",
+]

@@ -1,0 +1,53 @@
+"""How large tiles are, when the user does not say.
+
+The answer depends on the shape, the dtype and a fixed target alone, never on the number of
+workers or on the machine: how a matrix is cut decides in which order its numbers are added,
+and results must be the same bits wherever they are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from linnet.errors import InputError
+
+SHORTCUT = 1024
+"""A matrix with fewer rows and columns than this goes straight to LAPACK."""
+
+_ALIGNED = 32
+"""Tile sizes are multiples of this: vectors and pages of kernels come out even."""
+_TILES = 8
+"""Along its longer axis a matrix has at least so many tiles, so that cores have work side by side."""
+
+# Sides of square float64 tiles: (smallest worth a task, largest worth a copy).
+_SIDES = {
+    "gemm": (256, 1024),
+    "cholesky": (192, 512),
+    "triangular": (192, 512),
+    "lu": (128, 384),
+    "qr": (128, 256),
+    "svd": (64, 128),
+    "eigh": (64, 128),
+}
+
+
+def tile_size(shape: Sequence[int], dtype: DTypeLike = np.float64, kind: str = "gemm") -> int:
+    """The side of the square tiles into which a matrix of this shape is cut for an algorithm.
+
+    `kind` is one of gemm, cholesky, triangular, lu, qr, svd, eigh. Wider elements get smaller
+    tiles, of about as many bytes.
+
+    >>> tile_size((4096, 4096), np.float64, "gemm"), tile_size((8192, 8192), np.float32, "cholesky")
+    (512, 736)
+    """
+    if kind not in _SIDES:
+        raise InputError(f"no tile size is known for {kind!r}; there are {', '.join(_SIDES)}")
+    low, high = _SIDES[kind]
+    longest = max((*shape, 1))
+    scale = (8 / np.dtype(dtype).itemsize) ** 0.5
+    side = min(max(ceil(longest / _TILES), low * scale), high * scale)
+    return max(_ALIGNED, ceil(side / _ALIGNED) * _ALIGNED)

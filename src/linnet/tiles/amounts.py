@@ -1,0 +1,42 @@
+"""Amounts of memory, as people write and read them."""
+
+from __future__ import annotations
+
+import re
+
+from linnet.errors import InputError
+
+_DECIMAL = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
+_UNITS = _DECIMAL | {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_AMOUNT = re.compile(r"\s*(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zA-Z]*)\s*")
+
+
+def human(size: float) -> str:
+    """Bytes in units people read.
+
+    >>> human(1_536), human(3_200_000_000)
+    ('1.5 kB', '3.2 GB')
+    """
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def amount(given: float | str, what: str = "memory") -> int:
+    """Bytes, from a number of them or a text such as "2 GB" or "512 MiB"; `what` is for messages.
+
+    >>> amount("1.5 GB"), amount("512 MiB"), amount(4096)
+    (1500000000, 536870912, 4096)
+    """
+    matched = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
+    if matched and matched["unit"].lower() in _UNITS:
+        size = int(float(matched["number"]) * _UNITS[matched["unit"].lower()])
+    elif not isinstance(given, str | bool) and given == given:
+        size = int(given)
+    else:
+        size = 0
+    if size < 1:
+        raise InputError(f'{what}={given!r}: give bytes as a number, or as text such as "2 GB" or "512 MiB"')
+    return size

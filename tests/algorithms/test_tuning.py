@@ -1,0 +1,38 @@
+"""Automatic tile sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.algorithms.tuning import tile_size
+from linnet.errors import InputError
+
+KINDS = ["gemm", "cholesky", "triangular", "lu", "qr", "svd", "eigh"]
+
+
+@given(st.integers(0, 100_000), st.integers(0, 100_000), st.sampled_from(KINDS), st.sampled_from("fdFD"))
+def test_sizes_are_positive_multiples_and_within_bounds(rows, columns, kind, dtype):
+    side = tile_size((rows, columns), dtype, kind)
+    assert side % 32 == 0
+    assert 32 <= side <= 1500
+    assert side == tile_size((columns, rows), dtype, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_large_matrices_have_at_least_eight_by_eight_tiles(kind):
+    for n in (2048, 3000, 4096, 5000, 8192):
+        assert n / tile_size((n, n), np.float64, kind) > 7
+
+
+def test_wider_elements_get_smaller_tiles():
+    sizes = [tile_size((8192, 8192), code, "cholesky") for code in "fdD"]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+
+
+def test_unknown_kind():
+    with pytest.raises(InputError, match="no tile size is known for 'fft'; there are gemm, cholesky"):
+        tile_size((1, 1), "d", "fft")

@@ -77,10 +77,12 @@ def fixed(sets: Sets, points: Any, sizes: Mapping[str, int]) -> Any:
     return points.project_out(PARAM, 0, len(sets.sizes)) if sets.sizes else points
 
 
-def extent(sets: Sets, statement: int, slot: int, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
-    """One more than the greatest tile index that a statement writes, along each axis; None if not affine."""
+def extent(
+    sets: Sets, statement: int, kind: str, slot: int, sizes: Mapping[str, int]
+) -> tuple[int, ...] | None:
+    """One more than the greatest tile index of an access, along each axis; None if it is not affine."""
     try:
-        tiles = fixed(sets, sets.access(statement, "writes", slot).range(), sizes)
+        tiles = fixed(sets, sets.access(statement, kind, slot).range(), sizes)
         if tiles.is_empty():
             return (0,) * tiles.dim(SET)
         return tuple(greatest(tiles, k) + 1 for k in range(tiles.dim(SET)))

@@ -22,7 +22,7 @@ from linnet.programs.expressions import TableValues, evaluate, names
 from linnet.programs.grammar import ArrayRole, In, Out, Program, Size, Table, Task, Temp
 from linnet.programs.parse import parse_function, parse_source
 from linnet.programs.printing import show_expr, show_program, show_run
-from linnet.programs.statements import Statement, flatten
+from linnet.programs.statements import Access, Statement, flatten
 from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ class BoundProgram:
         try:
             statement, indices = task
             functions = self._by_kind[kind]
-            made = functions[statement]
+            made = functions[statement] if statement >= 0 else None
             if made is None:
                 made = functions[statement] = self._function(kind, statement)
             return made(indices)
@@ -355,26 +355,26 @@ class BoundProgram:
         return profile(self, tile, dtype)
 
     def grid(self, array: str) -> tuple[int, ...]:
-        """How many tiles an output or intermediate array spans along each axis."""
+        """How many tiles an array spans along each axis: those written, or for an input those read."""
         self._array(TileKey(array, ()))
+        kind = "reads" if isinstance(self.program.arrays[array], In) else "writes"
         extents: list[tuple[int, ...]] = []
         for statement in self.program.statements:
-            for slot, access in enumerate(statement.writes):
+            accesses: tuple[Access, ...] = getattr(statement, kind)
+            for slot, access in enumerate(accesses):
                 if access.array == array:
-                    extents.append(self._extent(statement, slot))
+                    extents.append(self._extent(statement, kind, slot, access))
         return tuple(max(axis) for axis in zip(*extents, strict=True))
 
-    def _extent(self, statement: Statement, slot: int) -> tuple[int, ...]:
+    def _extent(self, statement: Statement, kind: str, slot: int, access: Access) -> tuple[int, ...]:
         from linnet.programs.counting import extent
 
-        found = extent(self.program.proof.sets, statement.number, slot, self.sizes)
+        found = extent(self.program.proof.sets, statement.number, kind, slot, self.sizes)
         if found is None:
             enumerator = self.enumerator()
             table = enumerator.columns(statement.loops, statement.guards)
-            _, index = enumerator.tiles(table, statement.writes[slot])
-            found = tuple(
-                int(c.max()) + 1 if len(c) else 0 for c in index[: len(statement.writes[slot].index)]
-            )
+            _, index = enumerator.tiles(table, access)
+            found = tuple(int(c.max()) + 1 if len(c) else 0 for c in index[: len(access.index)])
         return found
 
     def verify(self) -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# A user's shell knows nothing of this one's environment.
+# A user's shell knows nothing of this one's environment, nor of how these tests are run.
 OUTSIDE = {
-    name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV", "CI"}
+    name: value
+    for name, value in os.environ.items()
+    if name not in {"PYTHONPATH", "VIRTUAL_ENV", "PYTEST_ADDOPTS", "CI"}
 }
 
 

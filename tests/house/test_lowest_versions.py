@@ -31,5 +31,4 @@ def test_the_package_works_at_its_lowest_versions(fresh, root: Path):
     assert str(there.path) in installed
     # Old versions may warn about each other; only our own warnings are errors here.
     options = ["-q", "-p", "no:cacheprovider", "-o", "filterwarnings=error:::linnet"]
-    said = there.python("-m", "pytest", *options, "-m", "not slow and not long", *CHOSEN, cwd=root)
-    assert " passed" in said
+    there.python("-m", "pytest", *options, "-m", "not slow and not long", *CHOSEN, cwd=root)

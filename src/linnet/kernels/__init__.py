@@ -4,7 +4,16 @@ Importing this room registers the kernels Linnet ships; nothing here imports Sci
 until a kernel that needs it runs.
 """
 
-from linnet.kernels.dense import chol, gemm, gemm_add, syrk, trsm
+from linnet.kernels.dense import (
+    chol,
+    downdate,
+    downdate_lower,
+    gemm,
+    gemm_add,
+    gemm_conjugate,
+    syrk,
+    trsm,
+)
 from linnet.kernels.elementwise import add, copy, sum_tiles
 from linnet.kernels.lq import gelqt, gemlqt, tplqt, tpmlqt
 from linnet.kernels.qr import gemqrt, geqrt, tpmqrt, tpqrt
@@ -15,10 +24,13 @@ __all__ = [
     "add",
     "chol",
     "copy",
+    "downdate",
+    "downdate_lower",
     "gelqt",
     "gemlqt",
     "gemm",
     "gemm_add",
+    "gemm_conjugate",
     "gemqrt",
     "geqrt",
     "get",

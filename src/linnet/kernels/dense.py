@@ -1,8 +1,10 @@
 """Kernels of dense factorisations and products, on BLAS and LAPACK.
 
 Tiles are matrices of float32, float64, complex64 or complex128, of any shape that
-fits, in any memory order; results are Fortran-ordered. None holds the interpreter
-lock while it computes. `Xᴴ` is the conjugate transpose (the transpose, if real).
+fits, in any memory order. A result lies as the tile it replaces: a tile with contiguous
+rows is, to Fortran, its own transpose, and the transposed equation is solved where it
+lies, so that tiles cut from C-ordered arrays are never turned around. None holds the
+interpreter lock while it computes. `Xᴴ` is the conjugate transpose (the transpose, if real).
 """
 
 from __future__ import annotations
@@ -19,14 +21,16 @@ from linnet.kernels.fortran import (
     address,
     adjoint_operand,
     blas_dtype,
+    conjugate_operand,
     integer,
+    is_fortran,
     leading,
     operand,
-    owned,
     promote,
     readable,
     routine,
     scalar,
+    workspace,
 )
 from linnet.kernels.registry import kernel
 
@@ -43,18 +47,21 @@ def chol(s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     """
     if not (s.shape[0] == s.shape[1]):
         raise misfit("chol", f"a square tile, got one of {extent(s)}")
-    factor = owned(s, blas_dtype(s), 0 in overwrite)
+    factor = workspace(s, blas_dtype(s), 0 in overwrite)
     n = factor.shape[0]
     code = factor.dtype.char
     info = ctypes.c_int(0)
-    routine("potrf", code)(b"L", integer(n), address(factor), leading(factor), ctypes.byref(info))
+    # To Fortran, the lower triangle of a tile with contiguous rows is an upper one.
+    by_columns = is_fortran(factor)
+    stored, half = (factor, b"L") if by_columns else (factor.T, b"U")
+    routine("potrf", code)(half, integer(n), address(stored), leading(stored), ctypes.byref(info))
     if info.value > 0:
         raise LinAlgError(f"the leading minor of order {info.value} of the tile is not positive definite")
     if n > 1:
         zero = scalar(0.0, code)
-        above = factor[:, 1:]
+        other, rest = (b"U", stored[:, 1:]) if by_columns else (b"L", stored[1:, :])
         routine("laset", code)(
-            b"U", integer(n - 1), integer(n - 1), zero, zero, address(above), leading(factor)
+            other, integer(n - 1), integer(n - 1), zero, zero, address(rest), leading(stored)
         )
     return factor
 
@@ -75,13 +82,20 @@ def trsm(lower: Matrix, s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     if not (lower.shape[0] == lower.shape[1] == s.shape[1]):
         raise misfit("trsm", f"a triangle as wide as the tile, got {extent(lower)} and {extent(s)}")
     dtype = blas_dtype(lower, s)
-    triangle = readable(lower, dtype)
-    solution = owned(s, dtype, 1 in overwrite)
-    rows, columns = solution.shape
+    solution = workspace(s, dtype, 1 in overwrite)
     code = dtype.char
+    if is_fortran(solution):
+        side, half, stored = b"R", b"L", solution
+        turned, triangle = _real_or_turned(lower, dtype)
+    else:  # conj(L)·Xᵀ = Sᵀ
+        side, half, stored = b"L", b"U", solution.T
+        turned, triangle = _real_or_turned(lower.T, dtype)
+    op = b"N" if turned else b"C"
+    half = {b"L": b"U", b"U": b"L"}[half] if turned else half
+    rows, columns = stored.shape
     routine("trsm", code)(
-        b"R", b"L", b"C", b"N", integer(rows), integer(columns), scalar(1.0, code),
-        address(triangle), leading(triangle), address(solution), leading(solution),
+        side, half, op, b"N", integer(rows), integer(columns), scalar(1.0, code),
+        address(triangle), leading(triangle), address(stored), leading(stored),
     )  # fmt: skip
     return solution
 
@@ -102,8 +116,68 @@ def syrk(s: Matrix, a: Matrix, b: Matrix, *, overwrite: Sequence[int] = ()) -> M
     if not (s.shape == (a.shape[0], b.shape[0]) and a.shape[1] == b.shape[1]):
         raise misfit("syrk", f"tiles for S - A·Bᴴ, got {extent(s)}, {extent(a)} and {extent(b)}")
     dtype = blas_dtype(s, a, b)
-    result = owned(s, dtype, 0 in overwrite)
-    multiply_into(result, operand(a, dtype), adjoint_operand(b, dtype), a.shape[1], -1.0, 1.0)
+    result = workspace(s, dtype, 0 in overwrite)
+    _subtract(result, a, b)
+    return result
+
+
+@kernel(
+    "downdate",
+    shape=lambda s, a, b: s,
+    dtype=lambda s, a, b: promote(s, *a, *b),
+    flops=lambda s, a, b: 2.0 * s[0] * s[1] * sum(x[1] for x in a),
+    inplace=0,
+)
+def downdate(s: Matrix, a: list[Matrix], b: list[Matrix], *, overwrite: Sequence[int] = ()) -> Matrix:
+    """`S − Σ A[k]·B[k]ᴴ` for two ranges of tiles, from left to right; `S` itself if they are empty.
+
+    >>> downdate(np.array([[9.0]]), [np.array([[1.0, 2.0]])], [np.array([[3.0, 1.0]])])
+    array([[4.]])
+    """
+    if len(a) != len(b):
+        raise misfit("downdate", f"as many tiles left as right, got {len(a)} and {len(b)}")
+    result = workspace(s, blas_dtype(s, *a, *b), 0 in overwrite)
+    for x, y in zip(a, b, strict=True):
+        if not (s.shape == (x.shape[0], y.shape[0]) and x.shape[1] == y.shape[1]):
+            raise misfit("downdate", f"tiles for S - A·Bᴴ, got {extent(s)}, {extent(x)} and {extent(y)}")
+        _subtract(result, x, y)
+    return result
+
+
+@kernel(
+    "downdate_lower",
+    shape=lambda s, a: s,
+    dtype=lambda s, a: promote(s, *a),
+    flops=lambda s, a: 1.0 * s[0] * s[1] * sum(x[1] for x in a),
+    inplace=0,
+)
+def downdate_lower(s: Matrix, a: list[Matrix], *, overwrite: Sequence[int] = ()) -> Matrix:
+    """The lower triangle of `S − Σ A[k]·A[k]ᴴ`; what is above the diagonal is that of `S`.
+
+    >>> downdate_lower(np.array([[9.0, 7.0], [6.0, 9.0]]), [np.array([[1.0], [2.0]])])
+    array([[8., 7.],
+           [4., 5.]])
+    """
+    if s.shape[0] != s.shape[1]:
+        raise misfit("downdate_lower", f"a square tile, got one of {extent(s)}")
+    dtype = blas_dtype(s, *a)
+    result = workspace(s, dtype, 0 in overwrite)
+    code = dtype.char
+    name = "syrk" if dtype.kind == "f" else "herk"
+    real = code.lower()
+    by_columns = is_fortran(result)
+    stored, half = (result, b"L") if by_columns else (result.T, b"U")
+    adjoint = b"T" if dtype.kind == "f" else b"C"
+    for x in a:
+        if x.shape[0] != s.shape[0]:
+            raise misfit("downdate_lower", f"tiles of {s.shape[0]} rows, got one of {extent(x)}")
+        # By rows it is the transpose that is updated: (A·Aᴴ)ᵀ = (Aᵀ)ᴴ·Aᵀ.
+        turned, part = _real_or_turned(x if by_columns else x.T, dtype)
+        op = b"N" if by_columns != turned else adjoint
+        routine(name, code)(
+            half, op, integer(s.shape[0]), integer(x.shape[1]), scalar(-1.0, real), address(part),
+            leading(part), scalar(1.0, real), address(stored), leading(stored),
+        )  # fmt: skip
     return result
 
 
@@ -126,13 +200,34 @@ def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix]) -> Matrix:
             "gemm", f"as many tiles left as right, and at least one; got {len(left)} and {len(right)}"
         )
     dtype = blas_dtype(*left, *right)
-    result = np.empty((left[0].shape[0], right[0].shape[1]), dtype, order="F")
+    by_columns = is_fortran(left[0]) and is_fortran(right[0])
+    result = np.empty((left[0].shape[0], right[0].shape[1]), dtype, order="F" if by_columns else "C")
     for position, (x, y) in enumerate(zip(left, right, strict=True)):
         if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
             raise misfit("gemm", f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
         beta = 1.0 if position else 0.0
-        multiply_into(result, operand(x, dtype), operand(y, dtype), x.shape[1], 1.0, beta)
+        _accumulate(result, x, y, beta)
     return result
+
+
+@kernel(
+    "gemm_conjugate",
+    shape=lambda a, b, conjugate_a, conjugate_b: (rows_of(a), columns_of(b)),
+    dtype=lambda a, b, conjugate_a, conjugate_b: promote(*flat(a), *flat(b)),
+    flops=lambda a, b, conjugate_a, conjugate_b: (
+        2.0 * sum(x[0] * x[1] * y[1] for x, y in zip(pairs(a), pairs(b), strict=True))
+    ),
+)
+def gemm_conjugate(a: list[Matrix], b: list[Matrix], conjugate_a: int, conjugate_b: int) -> Matrix:
+    """`Σ A[k]·B[k]`, where the factors whose number is 1 are conjugated first.
+
+    >>> gemm_conjugate([np.array([[1j]])], [np.array([[2.0]])], 1, 0)
+    array([[0.-2.j]])
+    """
+    left, right = (
+        [x.conj() if flag else x for x in tiles] for tiles, flag in ((a, conjugate_a), (b, conjugate_b))
+    )
+    return gemm.function(left, right)
 
 
 @kernel(
@@ -151,9 +246,38 @@ def gemm_add(c: Matrix, a: Matrix, b: Matrix, *, overwrite: Sequence[int] = ()) 
     if not (c.shape == (a.shape[0], b.shape[1]) and a.shape[1] == b.shape[0]):
         raise misfit("gemm_add", f"tiles for C + A·B, got {extent(c)}, {extent(a)} and {extent(b)}")
     dtype = blas_dtype(c, a, b)
-    result = owned(c, dtype, 0 in overwrite)
-    multiply_into(result, operand(a, dtype), operand(b, dtype), a.shape[1], 1.0, 1.0)
+    result = workspace(c, dtype, 0 in overwrite)
+    _accumulate(result, a, b, 1.0)
     return result
+
+
+def _accumulate(result: Matrix, a: Matrix, b: Matrix, beta: float) -> None:
+    """`result ← A·B + beta·result`, in whichever order `result` lies."""
+    dtype = result.dtype
+    if is_fortran(result):
+        multiply_into(result, operand(a, dtype), operand(b, dtype), a.shape[1], 1.0, beta)
+    else:
+        multiply_into(result.T, operand(b.T, dtype), operand(a.T, dtype), a.shape[1], 1.0, beta)
+
+
+def _subtract(result: Matrix, a: Matrix, b: Matrix) -> None:
+    """`result ← result − A·Bᴴ`, in whichever order `result` lies."""
+    dtype = result.dtype
+    if is_fortran(result):
+        multiply_into(result, operand(a, dtype), adjoint_operand(b, dtype), a.shape[1], -1.0, 1.0)
+    else:
+        multiply_into(result.T, conjugate_operand(b, dtype), operand(a.T, dtype), a.shape[1], -1.0, 1.0)
+
+
+def _real_or_turned(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bool, Matrix]:
+    """The tile by columns, or, if it is real, its transpose; and whether it is the transpose.
+
+    A complex tile that lies the other way has to be copied: BLAS knows no conjugate without
+    a transpose.
+    """
+    if dtype.kind == "f" and tile.dtype == dtype and not is_fortran(tile) and is_fortran(tile.T):
+        return True, tile.T
+    return False, readable(tile, dtype)
 
 
 def multiply_into(

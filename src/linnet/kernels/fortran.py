@@ -25,7 +25,6 @@ from linnet.errors import BlasUnavailableError
 Matrix = NDArray[Any]
 
 _PREFIX = {"f": "s", "d": "d", "F": "c", "D": "z"}
-_BLAS = frozenset({"gemm", "trsm"})
 
 
 @functools.cache
@@ -35,11 +34,13 @@ def routine(name: str, code: str) -> Callable[..., None]:
     It takes addresses and ctypes references only, as Fortran does. The calling thread
     does not hold the interpreter lock while it runs.
     """
-    module = importlib.import_module(f"scipy.linalg.cython_{'blas' if name in _BLAS else 'lapack'}")
+    modules = [importlib.import_module(f"scipy.linalg.cython_{library}") for library in ("blas", "lapack")]
     symbol = _PREFIX[code] + name
-    capsule: Any = module.__pyx_capi__.get(symbol)
+    found = (module.__pyx_capi__[symbol] for module in modules if symbol in module.__pyx_capi__)
+    capsule: Any = next(found, None)
     if capsule is None:
-        raise BlasUnavailableError(f"SciPy does not offer {symbol} in {module.__name__}; upgrade SciPy")
+        where = " or ".join(module.__name__ for module in modules)
+        raise BlasUnavailableError(f"SciPy does not offer {symbol} in {where}; upgrade SciPy")
     signature = _capsule_name(capsule)
     # 64-bit integers would make every size and leading dimension wrong without any error.
     if "int *" not in signature.decode() or not signature.startswith(b"void ("):
@@ -139,6 +140,21 @@ def owned(tile: Matrix, dtype: np.dtype[Any], mine: bool) -> Matrix:
     return np.array(tile, dtype=dtype, order="F")
 
 
+def workspace(tile: Matrix, dtype: np.dtype[Any], mine: bool) -> Matrix:
+    """The tile as a matrix that may be overwritten, lying as it does: itself if `mine`, else a copy.
+
+    Rows are copied as rows and columns as columns: a transposing copy costs ten times as much.
+
+    >>> a = np.zeros((2, 3))
+    >>> workspace(a, a.dtype, mine=True) is a, workspace(a.T, a.dtype, mine=False).strides
+    (True, (8, 24))
+    """
+    if mine and tile.dtype == dtype and tile.flags.writeable and (is_fortran(tile) or is_fortran(tile.T)):
+        return tile
+    by_columns = abs(tile.strides[0]) <= abs(tile.strides[1])
+    return np.array(tile, dtype=dtype, order="F" if by_columns else "C")
+
+
 def readable(tile: Matrix, dtype: np.dtype[Any]) -> Matrix:
     """The tile as a Fortran-ordered matrix of that dtype, copied only if it is not one already."""
     if tile.dtype == dtype and is_fortran(tile):
@@ -154,6 +170,15 @@ def operand(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bytes, Matrix]:
         if is_fortran(tile.T):
             return b"T", tile.T
     return b"N", np.array(tile, dtype=dtype, order="F")
+
+
+def conjugate_operand(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bytes, Matrix]:
+    """The conjugate of the tile, for `gemm`: BLAS knows it only together with a transpose."""
+    if dtype.kind == "f":
+        return operand(tile, dtype)
+    if tile.dtype == dtype and is_fortran(tile.T):
+        return b"C", tile.T
+    return b"N", np.array(tile.conj(), dtype=dtype, order="F")
 
 
 def adjoint_operand(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bytes, Matrix]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
 from linnet.errors import ProgramError
+from linnet.programs.canonical import Canonical, Lines, is_size
 from linnet.programs.dependences import Dependences, Edge
 from linnet.programs.expressions import RUNTIME, code, positive
 from linnet.programs.grammar import (
@@ -33,7 +34,7 @@ from linnet.programs.grammar import (
     Tiles,
 )
 from linnet.programs.linear import Identity
-from linnet.programs.solve import Canonical, Lines, PairSolver, is_size
+from linnet.programs.solve import PairSolver
 from linnet.programs.statements import Access, Loop, Statement
 from linnet.tiles import TileKey
 

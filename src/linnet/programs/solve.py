@@ -17,81 +17,22 @@ known. The text uses canonical names only, never a name from the program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from linnet.programs.expressions import code, conjuncts, names, positive, transform
+from linnet.programs.canonical import Canonical, Lines, is_size
+from linnet.programs.conditions import (
+    LATE,
+    Condition,
+    can_fail,
+    equation,
+    is_risky,
+    ready,
+    row,
+)
+from linnet.programs.expressions import code, conjuncts, names, positive
 from linnet.programs.grammar import COMPARISONS, Apply, Binary, Expr, Int, Lookup, Name
 from linnet.programs.linear import Atom, Identity, Linear, eliminate, linear, variable
 from linnet.programs.statements import Access, Loop, Statement
-
-
-@dataclass(slots=True)
-class Lines:
-    """Python text being written, with its indentation."""
-
-    depth: int = 1
-    lines: list[str] = field(default_factory=list[str])
-
-    def add(self, text: str) -> None:
-        self.lines.append("    " * self.depth + text)
-
-
-@dataclass(frozen=True, slots=True)
-class Canonical:
-    """What the names of one side of a pair are called in generated text."""
-
-    sizes: Mapping[str, str]
-    tables: Mapping[str, str]
-    variables: Mapping[str, str] = field(default_factory=dict[str, str])
-
-    def rename(self, expr: Expr) -> Expr:
-        def change(e: Expr) -> Expr | None:
-            match e:
-                case Name(id):
-                    return Name(self.variables.get(id) or self.sizes[id])
-                case Lookup(table, index):
-                    return Lookup(self.tables[table], transform(index, change))
-                case _:
-                    return None
-
-        return transform(expr, change)
-
-    def loop(self, loop: Loop) -> Loop:
-        return Loop(
-            self.variables[loop.variable],
-            self.rename(loop.start),
-            self.rename(loop.stop),
-            self.rename(loop.step),
-            tuple(self.rename(g) for g in loop.guards),
-        )
-
-    def extended(self, names: Mapping[str, str]) -> Canonical:
-        return Canonical(self.sizes, self.tables, {**self.variables, **names})
-
-
-@dataclass(slots=True)
-class _Test:
-    """Something still to be tested: a text and the names it needs."""
-
-    text: str
-    depends: frozenset[str]
-    rank: int
-    """Ranges come first, then guards, then what could fail outside them."""
-
-
-@dataclass(slots=True)
-class _Congruence:
-    """`form` is a multiple of `modulus`."""
-
-    form: Linear
-    modulus: str
-    moduli: frozenset[str]
-    """Names in the text of `modulus`."""
-
-    @property
-    def depends(self) -> frozenset[str]:
-        return self.form.depends | self.moduli
 
 
 class PairSolver:
@@ -118,60 +59,79 @@ class PairSolver:
         self.unknown += [variables[loop.variable] for loop in access.locals]
         self.result = list(self.unknown[: len(target.variables)])
         self.locals = self.unknown[len(target.variables) :]
-        self.rows: list[Linear] = []
-        """Linear forms that are not negative."""
-        self.equations: list[Linear] = []
-        self.tests: list[_Test] = []
-        self.strides: dict[str, _Congruence] = {}
-        self.spans: dict[str, _Test] = {}
-        """Ranges whose step has no known sign, as text."""
-        self.congruences: list[_Congruence] = []
+        self.conditions: list[Condition] = []
+        self.ends: dict[str, int] = {}
+        """Order of the last condition of each variable's loop."""
         self.fresh = 0
-        for guard in source_guards:
-            self.condition(guard)
-        for loop in [*map(side.loop, target.loops), *source_loops, *map(side.loop, access.locals)]:
+        for loop in source_loops:
             self.range(loop)
-        for guard in (*target.conditions, *access.guards):
-            self.condition(side.rename(guard))
+        for guard in source_guards:
+            self.guard(guard)
+        for guard in target.guards:
+            self.guard(side.rename(guard))
+        for loop in map(side.loop, target.loops):
+            self.range(loop)
+        for guard in access.guards:
+            self.guard(side.rename(guard))
+        for loop in map(side.loop, access.locals):
+            self.range(loop)
         for mine, theirs in zip(access.index, source, strict=True):
-            self.equations.append(linear(side.rename(mine)) - linear(theirs))
+            self.conditions.append(equation(linear(side.rename(mine)) - linear(theirs), LATE))
 
     # -- what is known of the unknowns
 
+    @property
+    def equations(self) -> list[Condition]:
+        return [c for c in self.conditions if c.kind == "equation"]
+
     def range(self, loop: Loop) -> None:
-        """A variable lies in its loop's range."""
-        var = variable(loop.variable)
+        """A variable lies in its loop's range and meets its guards."""
+        name, order = loop.variable, len(self.conditions)
+        var = variable(name)
         step = loop.step.value if isinstance(loop.step, Int) else None
         if step is None and not positive(loop.step, is_size):
             # the sign of the step is not known here: let Python's range decide
-            bounds = ", ".join(code(e, Identity()) for e in (loop.start, loop.stop, loop.step))
-            needs = names(loop.start) | names(loop.stop) | names(loop.step)
-            self.spans[loop.variable] = _Test(f"range({bounds})", needs, 1)
-            return
-        if step is not None and step < 0:
+            bounds = (loop.start, loop.stop, loop.step)
+            body = f"range({', '.join(code(e, Identity()) for e in bounds)})"
+            needs = frozenset[str]().union(*map(names, bounds))
+            risky = any(map(can_fail, bounds))
+            made = [Condition("range", order, body=body, names=needs, own=name, risky_body=risky)]
+        elif step is not None and step < 0:
             lowest, highest = linear(loop.stop).plus(1), linear(loop.start)
-            self.rows += [var - lowest, highest - var]
+            made = [row(var - lowest, order, name), row(highest - var, order, name)]
         else:
-            self.rows += [var - linear(b) for b in _alternatives(loop.start, "max")]
-            self.rows += [linear(b).plus(-1) - var for b in _alternatives(loop.stop, "min")]
-        if step not in (1, -1):
+            made = [row(var - linear(b), order, name) for b in _alternatives(loop.start, "max")]
+            made += [row(linear(b).plus(-1) - var, order, name) for b in _alternatives(loop.stop, "min")]
+        if step not in (1, -1) and made[0].kind != "range":
             modulus = str(abs(step)) if step is not None else code(loop.step, Identity())
             form = var - linear(loop.start)
-            self.strides[loop.variable] = _Congruence(form, modulus, names(loop.step))
+            risky = can_fail(loop.step)
+            made.append(
+                Condition(
+                    "multiple", order, form, modulus, names=names(loop.step), own=name, risky_body=risky
+                )
+            )
+        self.conditions += made
+        for guard in loop.guards:
+            self.guard(guard)
+        self.ends[name] = len(self.conditions)
 
-    def condition(self, guard: Expr) -> None:
-        """A condition of the target: rows and equations where it is linear, else a test."""
+    def guard(self, guard: Expr) -> None:
+        """A condition of the program: rows and equations where it is linear, else a test."""
         for part in conjuncts(guard):
+            order = len(self.conditions)
             match part:
+                case Binary("==", left, right):
+                    self.conditions.append(equation(linear(left) - linear(right), order))
                 case Binary(op, left, right) if op in COMPARISONS and op != "!=":
                     a, b = linear(left), linear(right)
-                    if op == "==":
-                        self.equations.append(a - b)
-                    else:
-                        bigger, smaller = (a, b) if op in (">", ">=") else (b, a)
-                        self.rows.append((bigger - smaller).plus(-1 if op in ("<", ">") else 0))
+                    bigger, smaller = (a, b) if op in (">", ">=") else (b, a)
+                    self.conditions.append(row((bigger - smaller).plus(-1 if op in ("<", ">") else 0), order))
                 case _:
-                    self.tests.append(_Test(code(part, Identity()), names(part), 1))
+                    body, risky = code(part, Identity()), can_fail(part)
+                    self.conditions.append(
+                        Condition("test", order, body=body, names=names(part), risky_body=risky)
+                    )
 
     # -- the search
 
@@ -198,32 +158,17 @@ class PairSolver:
         return not depends.isdisjoint(self.unknown)
 
     def flush(self) -> None:
-        """Test whatever has become known, cheapest and safest first."""
-        ready: list[_Test] = []
-        for row in [r for r in self.rows if not self.open(r.depends)]:
-            self.rows.remove(row)
-            if row.terms or row.constant < 0:
-                ready.append(_Test(row.compare(">="), row.depends, 0))
-        for variable_, stride in list(self.strides.items()):
-            if not self.open(stride.depends):
-                del self.strides[variable_]
-                ready.append(_Test(f"{stride.form.text()} % {stride.modulus} == 0", stride.depends, 1))
-        for name, span in list(self.spans.items()):
-            if not self.open(span.depends | {name}):
-                del self.spans[name]
-                ready.append(_Test(f"{name} in {span.text}", span.depends, 1))
-        for one in [t for t in self.tests if not self.open(t.depends)]:
-            self.tests.remove(one)
-            ready.append(one)
-        for equation in [e for e in self.equations if not self.open(e.depends)]:
-            self.equations.remove(equation)
-            if equation.terms or equation.constant:
-                plain = all(a.text.isidentifier() for a in equation.terms)
-                ready.append(_Test(equation.compare("=="), equation.depends, 0 if plain else 2))
-        for one in [c for c in self.congruences if not self.open(c.depends)]:
-            self.congruences.remove(one)
-            ready.append(_Test(f"{one.form.text()} % {one.modulus} == 0", one.depends, 2))
-        self.require([t.text for t in sorted(ready, key=lambda t: t.rank)])
+        """Test whatever can be tested now."""
+        now = ready(self.conditions, self.unknown)
+        for one in now:
+            self.conditions.remove(one)
+        self.require([one.text() for one in now if not one.trivial])
+
+    def safe(self, form: Linear, atom: Atom) -> bool:
+        """Whether the rest of `form` can be computed: its loops are known to be inside their ranges."""
+        risky = [a for a in form.terms if a != atom and is_risky(a)]
+        ends = [self.ends[name] for a in risky for name in a.depends if name in self.ends]
+        return not any(0 <= c.order < end for end in ends for c in self.conditions)
 
     def require(self, texts: Sequence[str]) -> None:
         if texts:
@@ -236,28 +181,32 @@ class PairSolver:
 
     def solve_linear(self) -> bool:
         """Step 1: an equation that is linear in its only unknown."""
-        best: tuple[int, Linear, Atom] | None = None
-        for equation in self.equations:
-            left = self.unknowns_of(equation)
-            if len(left) != 1:
-                continue
-            holders = [a for a in equation.terms if left[0] in a.depends]
-            if len(holders) == 1 and holders[0].text == left[0]:
-                weight = abs(equation.terms[holders[0]])
+        best: tuple[int, Condition, Atom] | None = None
+        for one in self.equations:
+            atom = self.holder(one.form)
+            if atom is not None and atom.text in self.unknown and self.safe(one.form, atom):
+                weight = abs(one.form.terms[atom])
                 if best is None or weight < best[0]:
-                    best = (weight, equation, holders[0])
+                    best = (weight, one, atom)
         if best is None:
             return False
-        _, equation, atom = best
-        self.equations.remove(equation)
-        self.lines.add(f"{atom.text} = {self.isolate(equation, atom)}")
+        _, one, atom = best
+        self.conditions.remove(one)
+        self.lines.add(f"{atom.text} = {self.isolate(one.form, atom)}")
         self.unknown.remove(atom.text)
         return True
 
-    def isolate(self, equation: Linear, atom: Atom) -> str:
-        """Text of the value `atom` must have; tests that it is an integer."""
-        factor = equation.terms[atom]
-        rest = equation.without(atom)
+    def holder(self, form: Linear) -> Atom | None:
+        """The one term of `form` in which its one unknown stands."""
+        if len(self.unknowns_of(form)) != 1:
+            return None
+        holders = [a for a in form.terms if self.open(a.depends)]
+        return holders[0] if len(holders) == 1 else None
+
+    def isolate(self, form: Linear, atom: Atom) -> str:
+        """Text of the value `atom` must have where `form` is 0; tests that it is an integer."""
+        factor = form.terms[atom]
+        rest = form.without(atom)
         value = rest.times(-1) if factor > 0 else rest
         if abs(factor) == 1:
             return value.text()
@@ -267,33 +216,19 @@ class PairSolver:
     def drop_local(self) -> bool:
         """Put what an equation says of a range's variable in its place: nobody asks for its value."""
         for local in [x for x in self.locals if x in self.unknown]:
-            if local in self.spans or any(local in t.depends for t in (*self.tests, *self.spans.values())):
+            others = [c for c in self.conditions if local in c.depends]
+            inside = any(local in a.depends and a.text != local for c in others for a in c.form.terms)
+            if inside or any(local in c.names or c.kind == "range" for c in others):
                 continue
-            forms = [*self.rows, *self.equations, *(c.form for c in self.congruences)]
-            forms += [c.form for c in self.strides.values()]
-            if any(local in a.depends and a.text != local for f in forms for a in f.terms):
-                continue
-            for equation in self.equations:
-                atom = next((a for a in equation.terms if a.text == local), None)
-                if atom is not None and abs(equation.terms[atom]) == 1:
-                    self.equations.remove(equation)
-                    self.replace(atom, equation.without(atom).times(-equation.terms[atom]))
+            for one in self.equations:
+                atom = next((a for a in one.form.terms if a.text == local), None)
+                if atom is not None and abs(one.form.terms[atom]) == 1:
+                    self.conditions.remove(one)
+                    value = one.form.without(atom).times(-one.form.terms[atom])
+                    self.conditions = [c.replaced(atom, value) for c in self.conditions]
+                    self.unknown.remove(local)
                     return True
         return False
-
-    def replace(self, atom: Atom, value: Linear) -> None:
-        """`atom` is `value` wherever it stands, and no longer unknown."""
-
-        def put(form: Linear) -> Linear:
-            return form.without(atom) + value.times(form.terms.get(atom, 0))
-
-        self.rows = [put(r) for r in self.rows]
-        self.equations = [put(e) for e in self.equations]
-        if atom.text in self.strides:
-            self.congruences.append(self.strides.pop(atom.text))
-        self.congruences = [_Congruence(put(c.form), c.modulus, c.moduli) for c in self.congruences]
-        self.strides = {v: _Congruence(put(c.form), c.modulus, c.moduli) for v, c in self.strides.items()}
-        self.unknown.remove(atom.text)
 
     def name(self) -> str:
         self.fresh += 1
@@ -301,50 +236,51 @@ class PairSolver:
 
     def turn_around(self) -> bool:
         """Step 2: an equation whose only unknown sits inside one opaque piece."""
-        for equation in self.equations:
-            left = self.unknowns_of(equation)
-            if len(left) != 1:
-                continue
-            holders = [a for a in equation.terms if left[0] in a.depends]
-            if len(holders) == 1 and self.invert(equation, holders[0]):
+        for one in self.equations:
+            atom = self.holder(one.form)
+            if atom is not None and self.safe(one.form, atom) and self.invert(one, atom):
                 return True
         return False
 
-    def invert(self, equation: Linear, atom: Atom) -> bool:
+    def invert(self, one: Condition, atom: Atom) -> bool:
         """Replace `piece == value` by something about what is inside the piece."""
+        order = one.order
         match atom.expr:
             case Binary("**", Int(2), inside):
-                value = self.take(equation, atom)
+                value = self.take(one, atom)
                 self.require([f"{value} > 0", f"{value} & ({value} - 1) == 0"])
                 root = self.name()
                 self.lines.add(f"{root} = {value}.bit_length() - 1")
-                self.equations.append(linear(inside) - variable(root))
+                self.conditions.append(equation(linear(inside) - variable(root), order))
             case Binary("//", inside, by) if self.positive(by):
-                value = self.take(equation, atom)
+                value = self.take(one, atom)
                 lowest = linear(Binary("*", by, Name(value)))
                 form = linear(inside)
-                self.rows += [form - lowest, (lowest + linear(by)).plus(-1) - form]
+                self.conditions += [
+                    row(form - lowest, order),
+                    row((lowest + linear(by)).plus(-1) - form, order),
+                ]
             case Binary("%", inside, by) if self.positive(by):
-                value = self.take(equation, atom)
+                value = self.take(one, atom)
                 modulus = code(by, Identity())
                 self.require([f"0 <= {value} < {modulus}"])
                 form = linear(inside) - variable(value)
-                self.congruences.append(_Congruence(form, modulus, names(by)))
+                self.conditions.append(Condition("multiple", order, form, modulus, names=names(by)))
             case Lookup(table, inside):
-                value = self.take(equation, atom)
+                value = self.take(one, atom)
                 entry = self.name()
                 self.lines.add(f"for {entry} in {table}.inverse.get({value}, ()):")
                 self.lines.depth += 1
-                self.equations.append(linear(inside) - variable(entry))
+                self.conditions.append(equation(linear(inside) - variable(entry), order))
             case _:
                 return False
         return True
 
-    def take(self, equation: Linear, atom: Atom) -> str:
+    def take(self, one: Condition, atom: Atom) -> str:
         """Give the value that `atom` must have a name of its own; the equation is used up."""
-        self.equations.remove(equation)
+        self.conditions.remove(one)
         value = self.name()
-        self.lines.add(f"{value} = {self.isolate(equation, atom)}")
+        self.lines.add(f"{value} = {self.isolate(one.form, atom)}")
         return value
 
     def positive(self, expr: Expr) -> bool:
@@ -356,23 +292,21 @@ class PairSolver:
     def enumerate(self, mode: str) -> bool:
         """Open a loop over the outermost unknown; says whether nothing was left to do inside."""
         var = self.unknown[0]
-        if var in self.spans:
+        span = next((c for c in self.conditions if c.kind == "range" and c.own == var), None)
+        if span is not None:
+            self.conditions.remove(span)
             self.unknown.remove(var)
-            return self.run_over(var, self.spans.pop(var).text, mode)
+            return self.run_over(var, span.body, mode)
         lower, upper = self.bounds(var)
-        stride = self.strides.get(var)
-        step = ""
-        if stride is not None and not self.open(stride.depends - {var}):
-            del self.strides[var]
-        else:
-            stride = self.aligned(var)
-            if stride is not None:
-                self.congruences.remove(stride)
+        stride = self.stride(var)
         start = lower[0] if len(lower) == 1 else f"max({', '.join(lower)})"
         stop = upper[0] if len(upper) == 1 else f"min({', '.join(upper)})"
+        step = ""
         if stride is not None:
             # the first value from `start` on that is congruent: var - rest == 0 (mod modulus)
-            rest = (variable(var) - stride.form).text()
+            self.conditions.remove(stride)
+            sign = stride.form.terms[next(iter(variable(var).terms))]
+            rest = (variable(var) - stride.form.times(sign)).text()
             if not (len(lower) == 1 and start == rest):
                 start = f"{start} + ({rest} - {start}) % {stride.modulus}"
             step = f", {stride.modulus}"
@@ -380,16 +314,7 @@ class PairSolver:
         return self.run_over(var, f"range({start}, {stop}{step})", mode)
 
     def run_over(self, var: str, span: str, mode: str) -> bool:
-        left = (
-            self.unknown,
-            self.rows,
-            self.equations,
-            self.tests,
-            self.strides,
-            self.congruences,
-            self.spans,
-        )
-        if not any(left):
+        if not (self.unknown or self.conditions):
             if mode == "count":
                 self.lines.add(f"n += len({span})")
             else:
@@ -399,36 +324,35 @@ class PairSolver:
         self.lines.depth += 1
         return False
 
-    def aligned(self, var: str) -> _Congruence | None:
-        """A condition `var == ... (mod m)` all of whose other names are known."""
-        for one in self.congruences:
+    def stride(self, var: str) -> Condition | None:
+        """A condition `var == ... (mod m)` all of whose other names are known; the loop's own first."""
+        found: list[Condition] = []
+        for one in self.conditions:
+            if one.kind != "multiple" or self.open(one.depends - {var}) or (one.risky and one.own != var):
+                continue
             inside = [a for a in one.form.terms if var in a.depends]
-            if not self.open(one.depends - {var}) and [a.text for a in inside] == [var]:
-                if one.form.terms[inside[0]] == -1:
-                    self.congruences.remove(one)
-                    one = _Congruence(one.form.times(-1), one.modulus, one.moduli)
-                    self.congruences.append(one)
-                if one.form.terms[inside[0]] == 1:
-                    return one
-        return None
+            if [a.text for a in inside] == [var] and abs(one.form.terms[inside[0]]) == 1:
+                found.append(one)
+        return min(found, key=lambda c: c.own != var, default=None)
 
     def bounds(self, var: str) -> tuple[list[str], list[str]]:
         """Texts of the lowest value of `var` and of the first value beyond, from all linear conditions."""
         lower: dict[str, None] = {}
         upper: dict[str, None] = {}
-        for row in list(self.rows):
-            if self.unknowns_of(row) == [var] and self.bound(row, var, lower, upper, own=True):
-                self.rows.remove(row)
-        for row in self.eliminated(var):
-            self.bound(row, var, lower, upper, own=False)
+        for one in [c for c in self.conditions if c.kind == "row"]:
+            usable = not one.risky or one.own == var
+            if usable and self.unknowns_of(one.form) == [var] and self.bound(one.form, var, lower, upper):
+                self.conditions.remove(one)
+        for form in self.eliminated(var):
+            self.bound(form, var, lower, upper)
         return list(lower), list(upper)
 
-    def bound(self, row: Linear, var: str, lower: dict[str, None], upper: dict[str, None], own: bool) -> bool:
-        """Add what one row says of `var`; True when the row says nothing more than that."""
-        holders = [a for a in row.terms if var in a.depends]
+    def bound(self, form: Linear, var: str, lower: dict[str, None], upper: dict[str, None]) -> bool:
+        """Add what `form >= 0` says of `var`; True when it says nothing more than that."""
+        holders = [a for a in form.terms if var in a.depends]
         if len(holders) != 1:
             return False
-        factor, rest = row.terms[holders[0]], row.without(holders[0])
+        factor, rest = form.terms[holders[0]], form.without(holders[0])
         if holders[0].text == var:
             size = abs(factor)
             if factor > 0:
@@ -459,10 +383,10 @@ class PairSolver:
 
     def eliminated(self, var: str) -> list[Linear]:
         """Rows in which `var` is the only unknown, made by eliminating the others."""
-        rows = [r for r in self.rows if self.is_linear(r, var)]
+        usable = [c for c in self.conditions if not c.risky and self.is_linear(c.form, var)]
+        rows = [c.form for c in usable if c.kind in ("row", "equation")]
+        rows += [c.form.times(-1) for c in usable if c.kind == "equation"]
         others = [u for u in self.unknown if u != var]
-        for equation in [e for e in self.equations if self.is_linear(e, var)]:
-            rows += [equation, equation.times(-1)]
         for other in reversed(others):
             rows = eliminate(rows, next(iter(variable(other).terms)))
         return [r for r in rows if self.unknowns_of(r) == [var]]
@@ -475,11 +399,6 @@ class PairSolver:
             if not plain and (inside != [var] or self.scale(atom.expr, var) is None):
                 return False
         return True
-
-
-def is_size(name: str) -> bool:
-    """Whether a canonical name is that of a size."""
-    return name.startswith("p")
 
 
 def _alternatives(expr: Expr, function: str) -> tuple[Expr, ...]:

@@ -326,7 +326,9 @@ def report(rows: list[Row]) -> str:
     table = [("what", "target", "measured", "verdict")]
     table += [(row.what, row.target, row.measured, verdicts[row.kept]) for row in rows]
     widths = [max(len(line[column]) for line in table) for column in range(4)]
-    lines = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table
+    ]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
@@ -343,7 +345,7 @@ def main() -> None:
     gc.disable()
     rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](5 if options.quick else 40)]
     print(f"python benchmarks/programs.py    Python {platform.python_version()}, {os.cpu_count()} cores")
-    print(f"a / b / c / d: at {' / '.join(map(str, SIDES))} tiles a side, the slowest statement of the program\n")
+    print(f"a / b / c / d: at {' / '.join(map(str, SIDES))} tiles a side, the slowest statement each\n")
     print(report(rows))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")

@@ -29,7 +29,9 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
-def sample_tasks(program: TileProgram, sizes: Mapping[str, int], each: int, seed: int = 0) -> dict[int, list[Task]]:
+def sample_tasks(
+    program: TileProgram, sizes: Mapping[str, int], each: int, seed: int = 0
+) -> dict[int, list[Task]]:
     """Up to `each` random tasks of every statement that has any."""
     chance = random.Random(seed)
     (definition,) = (n for n in ast.parse(str(program)).body if isinstance(n, ast.FunctionDef))
@@ -70,7 +72,9 @@ def _compiled(node: ast.expr) -> Any:
     return compile(ast.fix_missing_locations(ast.Expression(node)), "<program>", "eval")
 
 
-def _walk(path: list[tuple[str, Any]], sizes: Mapping[str, int], chance: random.Random) -> tuple[int, ...] | None:
+def _walk(
+    path: list[tuple[str, Any]], sizes: Mapping[str, int], chance: random.Random
+) -> tuple[int, ...] | None:
     values: dict[str, Any] = {**FUNCTIONS, **sizes}
     indices: list[int] = []
     edge = chance.choice((None, None, slice(0, 2), slice(-3, None)))

@@ -79,6 +79,7 @@ def compare_profile(bound: BoundProgram, trace: Trace) -> None:
     assert {k: n for k, n in profile.by_kernel.items() if n} == trace.by_kernel()
     assert profile.parallelism.tolist() == trace.parallelism()
     assert profile.critical_path == len(trace.parallelism())
+    assert profile.working_set.tolist() == trace.working_set()
 
 
 def same(got: Iterable[Any], expected: Sequence[Any], what: str) -> None:

@@ -83,6 +83,8 @@ class Trace:
     """Reads of a tile that nobody writes and that is neither an input nor a fill."""
     negative: list[Tile] = field(default_factory=list)
     """Tiles read or written at a negative index."""
+    inputs: set[str] = field(default_factory=set)
+    """Names of the input arrays."""
 
     @property
     def valid(self) -> bool:
@@ -112,6 +114,24 @@ class Trace:
         for step in level.values():
             steps[step] += 1
         return steps
+
+    def working_set(self) -> list[int]:
+        """Tiles alive at each step: inputs from the first step, others from the step that writes them,
+        until they are read for the last time (tiles that nobody reads: at the step that writes them).
+        """
+        level = self.levels()
+        alive = [0] * (max(level.values(), default=-1) + 1)
+        for tile in {**self.writer, **self.readers}:
+            last = max((level[task] for task in self.readers.get(tile, [])), default=-1)
+            if tile in self.writer:
+                born = level[self.writer[tile]]
+            elif tile[0] in self.inputs:
+                born = 0
+            else:
+                continue  # a fill is a value, not a tile
+            for step in range(born, max(born, last) + 1):
+                alive[step] += 1
+        return alive
 
     def grid(self, array: str) -> tuple[int, ...]:
         """Extent of the tiles written to an array, per axis; empty when none is written."""
@@ -232,6 +252,7 @@ class _Recorder:
     def finish(self) -> Trace:
         """Derive readers, edges and violations once every write is known."""
         trace = self.trace
+        trace.inputs = {name for name, role in self.roles.items() if role.kind == "In"}
         position = {task: p for p, task in enumerate(trace.order)}
         trace.children = {task: [] for task in trace.order}
         for task in trace.order:

@@ -31,6 +31,8 @@ def t_three(*tiles: Any, **attributes: Any) -> Any:
     return _unused(*tiles, **attributes)
 
 
-@kernel("t_counted", shape=lambda x, *rest: x, dtype=lambda x, *rest: x, flops=lambda x, *rest: 2 * x[0] * x[1])
+@kernel(
+    "t_counted", shape=lambda x, *rest: x, dtype=lambda x, *rest: x, flops=lambda x, *rest: 2 * x[0] * x[1]
+)
 def t_counted(*tiles: Any, **attributes: Any) -> Any:
     return _unused(*tiles, **attributes)

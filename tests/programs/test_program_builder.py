@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import oracle
 import pytest
 from agreement import compare
+from hypothesis import given
+from hypothesis import strategies as st
+from random_programs import Sample, examples, programs
 
 from linnet.errors import BindError, ProgramError
 from linnet.programs import ProgramBuilder, TileProgram
@@ -64,7 +71,7 @@ def everything(A: In, O: Out, P: Out(fill=0), Q: Temp, N: int, M: int):
 
 
 @pytest.mark.parametrize("build", SOURCES)
-def test_a_built_program_is_the_one_written_as_source(build) -> None:
+def test_a_built_program_is_the_one_written_as_source(build: Callable[[], TileProgram]) -> None:
     built, written = build(), TileProgram.from_source(SOURCES[build])
     assert repr(built) == repr(written)
     assert built == written
@@ -78,7 +85,7 @@ def test_a_built_program_is_analysed_like_any_other() -> None:
 
 
 def test_helpers_of_expressions() -> None:
-    from linnet.programs import ceil_log2, floor_log2, maximum, minimum
+    from linnet.programs.build import ceil_log2, floor_log2, maximum, minimum
 
     b = ProgramBuilder("p")
     a, o, n = b.input("A"), b.output("O"), b.size("N")
@@ -138,7 +145,7 @@ def total(A: In, C: Out(fill=0), N: int):
 
 def composed_by_hand(first: str, second: str) -> str:
     """What composing means: one body after the other, the input of the second renamed."""
-    head = 'def composed(A: In, B: Out, C: Out(fill=0), N: int):\n'
+    head = "def composed(A: In, B: Out, C: Out(fill=0), N: int):\n"
     one = "\n".join(first.strip().splitlines()[1:])
     two = "\n".join(second.strip().splitlines()[1:]).replace("A[", "B[")
     return head + one + "\n" + two + "\n"
@@ -151,12 +158,12 @@ def test_one_program_after_another() -> None:
     assert set(both.sizes) == {"N"}
     by_hand = composed_by_hand(DOUBLE, SUM)
     for n in (0, 1, 2, 4):
-        agree_up_to_names(both, {"N": n}, by_hand, {"N": n})
+        agree_up_to_names(both, {"N": n}, oracle.run(by_hand, {"N": n}))
 
 
-def agree_up_to_names(program: TileProgram, sizes: dict[str, int], source: str, expected: dict[str, int]) -> None:
+def agree_up_to_names(program: TileProgram, sizes: dict[str, Any], trace: oracle.Trace) -> None:
     """Composition may rename arrays; tasks, their order and their dependences it may not change."""
-    bound, trace = program.bind(**sizes), oracle.run(source, expected)
+    bound = program.bind(**sizes)
     assert list(bound.tasks()) == trace.order
     assert bound.count() == len(trace.order)
     for task in trace.order:
@@ -166,8 +173,12 @@ def agree_up_to_names(program: TileProgram, sizes: dict[str, int], source: str, 
 
 
 def test_sizes_can_be_renamed_and_computed() -> None:
-    shift = "def shift(X: In, Y: Out, M: int):\n    for i in range(M - 1):\n        Y[i] = t_one(X[i + 1, 0:i])\n"
-    first = TileProgram.from_source("def fill(A: In, B: Out(fill=0), N: int):\n    for i in range(N):\n        B[i, i] = t_uno(A[i])\n")
+    shift = (
+        "def shift(X: In, Y: Out, M: int):\n    for i in range(M - 1):\n        Y[i] = t_one(X[i + 1, 0:i])\n"
+    )
+    first = TileProgram.from_source(
+        "def fill(A: In, B: Out(fill=0), N: int):\n    for i in range(N):\n        B[i, i] = t_uno(A[i])\n"
+    )
     second = TileProgram.from_source(shift)
     by_hand = (
         "def composed(A: In, B: Out(fill=0), Y: Out, N: int):\n    for i in range(N):\n        B[i, i] = t_uno(A[i])\n"
@@ -177,7 +188,7 @@ def test_sizes_can_be_renamed_and_computed() -> None:
         both = first.then(second, X="B", sizes={"M": text})
         assert both.sizes == ("N",)
         for n in (0, 1, 4):
-            agree_up_to_names(both, {"N": n}, by_hand.format(m=f"({text})"), {"N": n})
+            agree_up_to_names(both, {"N": n}, oracle.run(by_hand.format(m=f"({text})"), {"N": n}))
 
 
 def test_names_that_clash_are_kept_apart() -> None:
@@ -195,7 +206,49 @@ def test_names_that_clash_are_kept_apart() -> None:
         "    for i in range(N):\n        U[i, 0] = t_uno(B[i])\n        C[i] = t_uno(U[i, 0])\n"
     )
     for n in (0, 1, 3):
-        agree_up_to_names(both, {"N": n}, by_hand, {"N": n})
+        agree_up_to_names(both, {"N": n}, oracle.run(by_hand, {"N": n}))
+
+
+@examples(25)
+@given(programs(wild=False), st.data())
+def test_random_programs_composed(sample: Sample, data: st.DataObject) -> None:
+    """Any program, then one that reads a result of it: the same as both texts one after the other."""
+    results = re.findall(r"(O\d+): Out\(fill=0\)", sample.source)
+    if "N" not in sample.sizes or not results:
+        return
+    result = data.draw(st.sampled_from(results))
+    (first_use, *_) = re.findall(rf"\b{result}\[((?:[^\[\]]|\[[^\[\]]*\])*)\]", sample.source)
+    rank = len(split_axes(first_use))
+    axes = [
+        data.draw(st.sampled_from(("i", "i + 1", "2 * i", "0", "0:N", "1", "i // 2"))) for _ in range(rank)
+    ]
+    loop = "    for i in range(N):\n        {out}[i] = t_one({array}[{axes}], D[i])\n"
+    tail = loop.format(out="Y", array="X", axes=", ".join(axes))
+    second = TileProgram.from_source(f"def second(X: In, D: In, Y: Out, N: int):\n{tail}")
+    first = TileProgram.from_source(sample.source, constants=sample.constants)
+    both = first.then(second, X=result)
+    by_hand = sample.source.replace("N: int", "D: In, Y: Out, N: int", 1)
+    by_hand += loop.format(out="Y", array=result, axes=", ".join(axes))
+    for n in (0, 1, 3):
+        sizes: dict[str, Any] = dict.fromkeys(sample.sizes, n) | sample.tables
+        try:
+            trace = oracle.run(by_hand, sizes, sample.constants)
+        except (AssertionError, oracle.TooLongError):
+            continue
+        assert trace.valid
+        agree_up_to_names(both, sizes, trace)
+
+
+def split_axes(index: str) -> list[str]:
+    """The axes of an index, split at commas that are not inside brackets."""
+    parts, depth = [""], 0
+    for letter in index:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
 
 
 def test_three_programs_and_the_wire() -> None:
@@ -210,16 +263,24 @@ def test_three_programs_and_the_wire() -> None:
 
 
 def test_a_composition_that_reads_what_is_not_there_is_refused() -> None:
-    first = TileProgram.from_source("def f(A: In, B: Out, N: int):\n    for i in range(N):\n        B[i] = t_one(A[i])\n")
-    second = TileProgram.from_source("def g(X: In, Y: Out, N: int):\n    for i in range(N):\n        Y[i] = t_one(X[i + 1])\n")
+    first = TileProgram.from_source(
+        "def f(A: In, B: Out, N: int):\n    for i in range(N):\n        B[i] = t_one(A[i])\n"
+    )
+    second = TileProgram.from_source(
+        "def g(X: In, Y: Out, N: int):\n    for i in range(N):\n        Y[i] = t_one(X[i + 1])\n"
+    )
     with pytest.raises(ProgramError, match="no task writes it"):
         first.then(second, X="B")
 
 
 @pytest.mark.parametrize("links", [{"X": "Z"}, {"Q": "B"}, {"X": "A"}, {"Y": "B"}])
 def test_a_link_that_cannot_be_made_is_named(links: dict[str, str]) -> None:
-    first = TileProgram.from_source("def f(A: In, B: Out, N: int):\n    for i in range(N):\n        B[i] = t_one(A[i])\n")
-    second = TileProgram.from_source("def g(X: In, Y: Out, N: int):\n    for i in range(N):\n        Y[i] = t_one(X[i])\n")
+    first = TileProgram.from_source(
+        "def f(A: In, B: Out, N: int):\n    for i in range(N):\n        B[i] = t_one(A[i])\n"
+    )
+    second = TileProgram.from_source(
+        "def g(X: In, Y: Out, N: int):\n    for i in range(N):\n        Y[i] = t_one(X[i])\n"
+    )
     if links == {"X": "A"}:
         # An input of the first is no output, yet both may read it.
         try:

@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from refusals import refused, underlined
 
 from linnet.errors import BindError, ProgramError
 from linnet.programs import Task, TileProgram, tile_program
-
-
-def refused(source: str) -> ProgramError:
-    with pytest.raises(ProgramError) as caught:
-        TileProgram.from_source(source)
-    return caught.value
-
-
-def underlined(error: ProgramError) -> list[str]:
-    """The source text above each row of carets in the message."""
-    lines = str(error).splitlines()
-    marks = [n for n, line in enumerate(lines) if line.strip() and set(line.strip()) == {"^"}]
-    spans = [(lines[n - 1], lines[n].index("^"), lines[n].rindex("^") + 1) for n in marks]
-    return [text[start:end] for text, start, end in spans]
-
 
 # name: (source, what is underlined, words of the message, words of the hint)
 WRONG: dict[str, tuple[str, str, str, str]] = {
@@ -202,8 +188,16 @@ def test_all_problems_are_shown_together_in_source_order() -> None:
         "        A[i] = t_one(A[i / 2])\n"
     )
     assert str(error).startswith("tile program 'p': 5 problems")
-    assert [(d.line, d.column) for d in error.diagnostics] == sorted((d.line, d.column) for d in error.diagnostics)
-    words = ["returns 2 tiles", "no kernel named 't_nowhere'", "name 'j' is not known", "is an input", "this is a float"]
+    assert [(d.line, d.column) for d in error.diagnostics] == sorted(
+        (d.line, d.column) for d in error.diagnostics
+    )
+    words = [
+        "returns 2 tiles",
+        "no kernel named 't_nowhere'",
+        "name 'j' is not known",
+        "is an input",
+        "this is a float",
+    ]
     for word in words:
         assert word in str(error)
     assert underlined(error) == ["O[i, 0] = t_two(A[i])", "O[i, 1] = t_nowhere(A[j])", "j", "A[i]", "i / 2"]
@@ -240,85 +234,6 @@ def test_a_decorated_function_is_shown_with_its_file_and_line() -> None:
 def wrong_line() -> int:
     with open(__file__, encoding="utf-8") as source:
         return next(n for n, line in enumerate(source, 1) if "A[i + missing]" in line)
-
-
-# ---- single assignment and read before write ---------------------------------------
-
-VIOLATIONS: dict[str, tuple[str, str]] = {
-    "a tile written in every iteration": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[0] = t_one(A[i])\n",
-        "is written twice when N = ",
-    ),
-    "two statements": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i] = t_one(A[i])\n"
-        "    for j in range(N):\n        O[2 * j] = t_one(A[j])\n",
-        "is written twice when N = ",
-    ),
-    "a sum that is not injective": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        for j in range(N):\n"
-        "            O[i + j] = t_one(A[i, j])\n",
-        "is written twice when N = ",
-    ),
-    "only from seven tiles on": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i] = t_one(A[i])\n"
-        "    if N >= 7:\n        O[6] = t_one(A[0])\n",
-        "is written twice when N = ",
-    ),
-    "overlapping ranges": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i:i + 2] = t_one(A[i])\n",
-        "is written twice when N = ",
-    ),
-    "two outputs of one call": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i], O[N - 1 - i] = t_two(A[i])\n",
-        "is written twice when N = ",
-    ),
-    "version 0": (
-        'def p(A: In, S: Temp("A"), O: Out, N: int):\n    for i in range(N):\n        S[i, i] = t_one(A[i])\n'
-        "        O[i] = t_one(S[i, i])\n",
-        "version 0 of 'S' is 'A' and is not written",
-    ),
-    "a tile nobody writes": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i + 1] = t_one(A[i], O[i])\n",
-        "no task writes it and it is no input",
-    ),
-    "a tile written later": (
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[N - i] = t_one(A[i], O[N - i - 1])\n"
-        "    O[0] = t_one(A[0])\n",
-        "before it is written, by ",
-    ),
-    "a tile that reads itself": (
-        "def p(A: In, O: Out(fill=0), N: int):\n    for i in range(N):\n        O[i] = t_one(O[i])\n",
-        "before it is written, by ",
-    ),
-    "a guard too narrow": (
-        "def p(A: In, O: Out, P: Out, N: int):\n    for i in range(N):\n        if i != 5:\n"
-        "            O[i] = t_one(A[i])\n    for j in range(N):\n        P[j] = t_one(O[j])\n",
-        "no task writes it and it is no input",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", VIOLATIONS)
-def test_violations_are_found_when_the_program_is_defined(name: str) -> None:
-    source, words = VIOLATIONS[name]
-    error = refused(source)
-    assert words in str(error), str(error)
-    assert "<source>:" in str(error)
-    assert underlined(error), str(error)
-
-
-@pytest.mark.parametrize("name", VIOLATIONS)
-def test_an_assumption_can_exclude_the_violation(name: str) -> None:
-    """With N at most 1 (or 5) most of these are fine: an assumption is part of the proof."""
-    limit = {"only from seven tiles on": 6, "a guard too narrow": 5}.get(name, 0)
-    source = VIOLATIONS[name][0].replace("int):\n", f"int):\n    assert N <= {limit}\n")
-    if name == "a tile written later":
-        source = source.replace("    O[0] = t_one(A[0])\n", "")
-    program = TileProgram.from_source(source)
-    assert program.proven
-    assert program.bind(N=limit).count() >= 0
-    with pytest.raises(BindError, match=f"N <= {limit}"):
-        program.bind(N=limit + 1)
 
 
 # ---- binding -----------------------------------------------------------------------
@@ -376,7 +291,9 @@ def test_a_table_that_is_too_short_is_named() -> None:
         bound.call(Task(0, (2,)))
 
 
-@pytest.mark.parametrize("task", [Task(0, (3,)), Task(0, (-1,)), Task(1, (0,)), Task(0, ()), Task(0, (0, 0)), Task(-1, (0,))])
+@pytest.mark.parametrize(
+    "task", [Task(0, (3,)), Task(0, (-1,)), Task(1, (0,)), Task(0, ()), Task(0, (0, 0)), Task(-1, (0,))]
+)
 def test_a_task_that_does_not_exist(copy: TileProgram, task: Task) -> None:
     bound = copy.bind(N=3, M=3)
     for ask in (bound.call, bound.children, bound.parents, bound.in_degree):

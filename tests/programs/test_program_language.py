@@ -232,7 +232,25 @@ def p(A: In, O: Out, P: Out(fill=0), N: int):
     for m in range(N):
         P[m + 20] = t_one(P[m])
 """,
-    "rank 0 to 5": """
+    "an inner loop known before its outer one": """
+def p(A: In, O: Out(fill=0), P: Out, Q: Out, N: int):
+    T = (3, 1, 2)
+    for i in range(N):
+        O[i] = t_one(A[i, 0])
+    for i in range(N):
+        for j in range(2**i, N):
+            if 4 % j == 0:
+                P[i, j] = t_one(O[j], A[N - 1 - j, ceil(log2(j))])
+        for k in range(i * i, min(3, N)):
+            Q[i, k] = t_one(O[T[k]], A[N - 1 - k, 2**k : 8 // (k + 1)])
+""",
+    "rank 0": """
+def p(A: In, O: Out, P: Out, N: int):
+    O[()] = t_one(A[()])
+    for i in range(N):
+        P[i] = t_one(O[()])
+""",
+    "rank 4 and 5": """
 def p(A: In, O: Out, P: Out, N: int):
     for i in range(N):
         O[i, 0, i, 1, i] = t_one(A[i, i, i, i])

@@ -77,7 +77,9 @@ def test_it_sees_a_double_write() -> None:
 
 
 def test_it_sees_a_read_of_what_comes_later() -> None:
-    trace = oracle.run(program("for i in range(N):\n    O[i] = one(O[i + 1])", "O: Out(fill=0), N: int"), {"N": 2})
+    trace = oracle.run(
+        program("for i in range(N):\n    O[i] = one(O[i + 1])", "O: Out(fill=0), N: int"), {"N": 2}
+    )
     assert trace.early_reads == [((0, (0,)), ("O", (1,)))]
     assert not trace.unwritten_reads  # O[2] is the fill
 
@@ -104,7 +106,7 @@ def test_it_refuses_what_python_cannot_do() -> None:
         oracle.run(program("O[2**(N - 1)] = one(A[0])"), {"N": 0})
 
 
-@examples(40)
+@examples(25)
 @given(programs(wild=False))
 def test_careful_programs_are_valid(sample: Sample) -> None:
     """What the generator promises: otherwise valid programs would be too rare to test with."""

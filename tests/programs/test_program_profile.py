@@ -79,7 +79,9 @@ def test_counting_does_not_list_the_tasks(cholesky: TileProgram) -> None:
 
 
 def test_flops_and_bytes_where_kernels_declare_them() -> None:
-    silent = TileProgram.from_source("def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i] = t_one(A[i])\n")
+    silent = TileProgram.from_source(
+        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i] = t_one(A[i])\n"
+    )
     profile = silent.bind(N=3).profile()
     assert profile.flops is None
     assert profile.bytes is None

@@ -1,0 +1,152 @@
+"""Kernels on triangular matrices in tiles: substitution and products, left-looking.
+
+Each takes the tile on the diagonal, of which only one triangle is read, and ranges of tiles
+beside it, so that every tile of a result is written once. None holds the interpreter lock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnet.kernels.dense import extent, misfit, multiply_into
+from linnet.kernels.fortran import (
+    Matrix,
+    address,
+    blas_dtype,
+    integer,
+    is_fortran,
+    leading,
+    operand,
+    owned,
+    promote,
+    readable,
+    routine,
+    scalar,
+)
+from linnet.kernels.registry import kernel
+
+
+def triangle(t: Matrix, lower: bool, dtype: np.dtype[Any]) -> tuple[bytes, bytes, Matrix]:
+    """The tile for `trsm`: which triangle, which operation, and the matrix as it lies in memory."""
+    if t.dtype == dtype and not is_fortran(t) and is_fortran(t.T):
+        return b"U" if lower else b"L", b"T", t.T
+    return b"L" if lower else b"U", b"N", readable(t, dtype)
+
+
+def solve_with(t: Matrix, result: Matrix, lower: bool, unit: bool) -> None:
+    """Overwrite a Fortran-ordered matrix with `T⁻¹` times it."""
+    rows, columns = result.shape
+    if not (rows and columns):
+        return
+    code = result.dtype.char
+    uplo, operation, matrix = triangle(t, lower, result.dtype)
+    routine("trsm", code)(
+        b"L", uplo, operation, b"U" if unit else b"N", integer(rows), integer(columns), scalar(1.0, code),
+        address(matrix), leading(matrix), address(result), leading(result),
+    )  # fmt: skip
+
+
+@kernel(
+    "substitute",
+    shape=lambda t, b, beside, known, unit, **_: b,
+    dtype=lambda t, b, beside, known, unit: promote(t, b, *beside, *known),
+    flops=lambda t, b, beside, known, unit, **_: (
+        float(t[0] ** 2 * b[1]) + sum(2.0 * each[0] * each[1] * b[1] for each in beside)
+    ),
+)
+def substitute(
+    t: Matrix, b: Matrix, beside: list[Matrix], known: list[Matrix], unit: int, *, lower: bool
+) -> Matrix:
+    """`T⁻¹·(B − Σ T[k]·X[k])`: a tile of the solution, from those known before it.
+
+    `unit`: whether the diagonal counts as ones. A zero on the diagonal gives infinities.
+
+    >>> substitute(
+    ...     np.array([[2.0]]), np.array([[8.0]]), [np.array([[3.0]])], [np.array([[2.0]])], 0, lower=True
+    ... )
+    array([[1.]])
+    """
+    if not (t.shape[0] == t.shape[1] == b.shape[0]):
+        raise misfit(
+            "substitute", f"a square tile as high as the right side, got {extent(t)} and {extent(b)}"
+        )
+    dtype = blas_dtype(t, b, *beside, *known)
+    result = owned(b, dtype, False)
+    accumulate("substitute", result, beside, known, -1.0)
+    solve_with(t, result, lower, bool(unit))
+    return result
+
+
+@kernel(
+    "trmm",
+    shape=lambda t, b, beside, others, unit, **_: b,
+    dtype=lambda t, b, beside, others, unit: promote(t, b, *beside, *others),
+    flops=lambda t, b, beside, others, unit, **_: (
+        float(t[0] ** 2 * b[1]) + sum(2.0 * each[0] * each[1] * b[1] for each in beside)
+    ),
+)
+def trmm(
+    t: Matrix, b: Matrix, beside: list[Matrix], others: list[Matrix], unit: int, *, lower: bool
+) -> Matrix:
+    """`T·B + Σ T[k]·B[k]`, of the first `T` one triangle only.
+
+    >>> trmm(np.array([[2.0, 9.0], [1.0, 1.0]]), np.ones((2, 1)), [], [], 0, lower=True)
+    array([[2.],
+           [2.]])
+    """
+    if not (t.shape[0] == t.shape[1] == b.shape[0]):
+        raise misfit("trmm", f"a square tile as high as the other, got {extent(t)} and {extent(b)}")
+    dtype = blas_dtype(t, b, *beside, *others)
+    half = np.tril(t) if lower else np.triu(t)
+    if unit:
+        np.fill_diagonal(half, 1)
+    result = np.empty(b.shape, dtype, order="F")
+    multiply_into(result, operand(half, dtype), operand(b, dtype), len(b), 1.0, 0.0)
+    accumulate("trmm", result, beside, others, 1.0)
+    return result
+
+
+@kernel(
+    "symm",
+    shape=lambda d, b, left, before, below, after, **_: b,
+    dtype=lambda d, b, left, before, below, after: promote(d, b, *left, *before, *below, *after),
+    flops=lambda d, b, left, before, below, after, **_: sum(
+        2.0 * each[0] * each[1] * b[1] for each in (d, *left, *below)
+    ),
+)
+def symm(
+    d: Matrix,
+    b: Matrix,
+    left: list[Matrix],
+    before: list[Matrix],
+    below: list[Matrix],
+    after: list[Matrix],
+) -> Matrix:
+    """`D·B + Σ A[k]·B[k] + Σ A[l]ᴴ·B[l]`: a row of tiles of a Hermitian matrix stored by its lower half.
+
+    `left` are the tiles of the row up to the diagonal and `below` those of the column under it;
+    of the tile on the diagonal, only the lower triangle is read.
+
+    >>> symm(np.array([[2.0]]), np.array([[1.0]]), [], [], [np.array([[5.0]])], [np.array([[3.0]])])
+    array([[17.]])
+    """
+    dtype = blas_dtype(d, b, *left, *before, *below, *after)
+    half = np.tril(d)
+    result = np.empty(b.shape, dtype, order="F")
+    whole = half + np.tril(d, -1).conj().T
+    multiply_into(result, operand(whole, dtype), operand(b, dtype), len(b), 1.0, 0.0)
+    accumulate("symm", result, left, before, 1.0)
+    accumulate("symm", result, [each.conj().T for each in below], after, 1.0)
+    return result
+
+
+def accumulate(name: str, result: Matrix, left: list[Matrix], right: list[Matrix], sign: float) -> None:
+    """Add to a Fortran-ordered matrix the products of two ranges of tiles, or take them away."""
+    if len(left) != len(right):
+        raise misfit(name, f"as many tiles left as right, got {len(left)} and {len(right)}")
+    for x, y in zip(left, right, strict=True):
+        if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
+            raise misfit(name, f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
+        multiply_into(result, operand(x, result.dtype), operand(y, result.dtype), x.shape[1], sign, 1.0)

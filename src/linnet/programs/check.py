@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from linnet.errors import UnknownKernelError
 from linnet.kernels import registry
@@ -231,9 +232,20 @@ class _Checker:
                 case Tiles():
                     self.tile(value, scope)
                 case Attribute():
-                    pass
+                    self.attribute(value.value, stmt)
                 case _:
                     self.kind(value, scope)
+
+    def attribute(self, value: Any, stmt: Run) -> None:
+        if isinstance(value, tuple):
+            for part in cast("tuple[Any, ...]", value):
+                self.attribute(part, stmt)
+        elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+            self.findings.add(
+                f"the attribute {value} of {stmt.kernel!r} is too large",
+                "integers of attributes fit 64 bits; pass it as a float or a string",
+                stmt.at,
+            )
 
     def kernel(self, stmt: Run) -> None:
         try:

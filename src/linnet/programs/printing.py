@@ -74,7 +74,7 @@ def _expr(expr: Expr) -> tuple[str, int]:
 
 def show_tiles(tiles: Tiles) -> str:
     """`A[i, 0:K]`."""
-    return f"{tiles.array}[{', '.join(_axis(i) for i in tiles.index)}]"
+    return f"{tiles.array}[{', '.join(_axis(i) for i in tiles.index) or '()'}]"
 
 
 def _axis(piece: Expr | Range) -> str:

@@ -313,11 +313,17 @@ class BoundProgram:
 
     def tasks(self) -> Iterator[Task]:
         """All tasks, in the order in which the program runs them one after another."""
-        return self._function("tasks", "")(())
+        return self._listed("tasks", "")
+
+    def _listed(self, kind: str, which: int | str) -> Iterator[Task]:
+        try:
+            yield from self._function(kind, which)(())
+        except ZeroDivisionError as error:
+            raise ProgramError(f"division by zero in the loops of {self!r}") from error
 
     def tasks_of(self, statement: int) -> Iterator[Task]:
         """All tasks of one statement."""
-        return self._function("domain", statement)(())
+        return self._listed("domain", statement)
 
     def task_arrays(self) -> TaskArrays:
         """All tasks and dependences as NumPy arrays, for engines that want the whole graph."""

@@ -20,7 +20,7 @@ from linnet.programs.statements import Access, Statement
 from linnet.programs.work import Tile, total_bytes, total_flops
 
 if TYPE_CHECKING:
-    from linnet.programs.program import BoundProgram
+    from linnet.programs.bound import BoundProgram
 
 _MOST_TASKS = 20_000_000
 """Programs without a formula for their levels are listed up to this many tasks."""

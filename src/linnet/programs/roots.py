@@ -13,7 +13,7 @@ from linnet.programs.sets import NotAffine
 from linnet.programs.statements import Statement
 
 if TYPE_CHECKING:
-    from linnet.programs.program import BoundProgram
+    from linnet.programs.bound import BoundProgram
 
 
 def roots(bound: BoundProgram) -> Iterator[Task]:

@@ -23,7 +23,7 @@ from linnet.programs.statements import Statement
 from linnet.programs.vectors import vectorised
 
 if TYPE_CHECKING:
-    from linnet.programs.program import BoundProgram
+    from linnet.programs.bound import BoundProgram
 
 Shape = tuple[int, ...]
 Tile = int | Shape | Mapping[str, Shape]

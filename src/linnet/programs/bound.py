@@ -1,0 +1,295 @@
+"""A program at given sizes: what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from operator import index
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linnet.errors import BindError, ProgramError, SingleAssignmentError
+from linnet.programs.compiled import Call
+from linnet.programs.diagnostics import Findings
+from linnet.programs.enumeration import Enumerator, TaskArrays
+from linnet.programs.expressions import TableValues, evaluate, names
+from linnet.programs.grammar import In, Task, Temp
+from linnet.programs.printing import show_expr, show_run
+from linnet.programs.statements import Access, Statement
+from linnet.tiles import TileKey
+
+if TYPE_CHECKING:
+    from linnet.programs.profile import Profile
+    from linnet.programs.program import TileProgram
+
+# What needs isl is imported when first used: `import linnet` alone should cost little.
+
+
+class BoundProgram:
+    """A program at given sizes: its tasks, and who depends on whom.
+
+    Nothing of the size of the graph is stored; every question is answered from the program.
+    """
+
+    def __init__(self, program: TileProgram, given: Mapping[str, Any]) -> None:
+        self.program = program
+        values, tables = _bound_values(program, given)
+        self.sizes: Mapping[str, int] = MappingProxyType(values)
+        self.tables: Mapping[str, TableValues] = MappingProxyType(
+            {**tables, **{n: TableValues(n, v) for n, v in program.tree.tables}}
+        )
+        _check_assumptions(program, self.sizes, self.tables)
+        self._functions: dict[tuple[str, int | str], Callable[..., Any]] = {}
+        count = len(program.statements)
+        self._by_kind: dict[str, list[Callable[..., Any] | None]] = {
+            kind: [None] * count for kind in ("children", "parents", "in_degree", "call")
+        }
+
+    def _function(self, kind: str, which: int | str) -> Callable[..., Any]:
+        key = (kind, which)
+        made = self._functions.get(key)
+        if made is None:
+            self._checked_statement(which)
+            make = self.program.compiled.function(kind, which)
+            made = self._functions[key] = make(*self.sizes.values(), *self.tables.values())
+        return made
+
+    def _checked_statement(self, which: int | str) -> None:
+        if isinstance(which, int) and not 0 <= which < len(self.program.statements):
+            raise ProgramError(
+                f"{self.program.name!r} has statements 0 to {len(self.program.statements) - 1}; "
+                f"statement {which} was asked for"
+            )
+
+    def children(self, task: Task) -> list[Task]:
+        """Tasks that read what `task` writes, each once."""
+        return self._ask("children", task)
+
+    def parents(self, task: Task) -> list[Task]:
+        """Tasks that write what `task` reads, each once."""
+        return self._ask("parents", task)
+
+    def in_degree(self, task: Task) -> int:
+        """How many tasks `task` waits for."""
+        return self._ask("in_degree", task)
+
+    def call(self, task: Task) -> Call:
+        """The kernel call that `task` makes, with its tiles and numbers."""
+        return self._ask("call", task)
+
+    def _ask(self, kind: str, task: Task) -> Any:
+        """Hand a task to the function generated for its statement."""
+        try:
+            statement, indices = task
+            functions = self._by_kind[kind]
+            made = functions[statement] if statement >= 0 else None
+            if made is None:
+                made = functions[statement] = self._function(kind, statement)
+            return made(indices)
+        except ZeroDivisionError as error:
+            raise ProgramError(f"division by zero in {self.where(task)}") from error
+        except (IndexError, ValueError, TypeError):
+            self._refuse(task)
+            raise
+
+    def _refuse(self, task: Task) -> None:
+        """Say what is wrong with a task that no generated function could take."""
+        self._checked_statement(task[0])
+        depth = len(self.program.statements[task[0]].loops)
+        if len(task[1]) != depth:
+            raise ProgramError(
+                f"{task!r}: statement {task[0]} stands in {depth} loops, "
+                f"but {len(task[1])} indices were given"
+            )
+
+    def __contains__(self, task: Task) -> bool:
+        statement, indices = task
+        if not 0 <= statement < len(self.program.statements):
+            return False
+        if len(indices) != len(self.program.statements[statement].loops):
+            return False
+        return bool(self._function("contains", statement)(indices))
+
+    def readers(self, key: TileKey) -> list[Task]:
+        """Tasks that read a tile."""
+        return self._function("readers", self._array(key))(key.index)
+
+    def writer(self, key: TileKey) -> Task | None:
+        """The task that writes a tile, or None."""
+        found = self._function("writer", self._array(key))(key.index)
+        if len(found) > 1:
+            raise SingleAssignmentError(f"{key!r} is written by {found[0]!r} and by {found[1]!r}")
+        return found[0] if found else None
+
+    def _array(self, key: TileKey) -> str:
+        if key.array not in self.program.arrays:
+            known = ", ".join(self.program.arrays)
+            raise ProgramError(f"{self.program.name!r} has no array {key.array!r}; its arrays are {known}")
+        return key.array
+
+    def tasks(self) -> Iterator[Task]:
+        """All tasks, in the order in which the program runs them one after another."""
+        return self._listed("tasks", "")
+
+    def _listed(self, kind: str, which: int | str) -> Iterator[Task]:
+        try:
+            yield from self._function(kind, which)(())
+        except ZeroDivisionError as error:
+            raise ProgramError(f"division by zero in the loops of {self!r}") from error
+
+    def tasks_of(self, statement: int) -> Iterator[Task]:
+        """All tasks of one statement."""
+        return self._listed("domain", statement)
+
+    def task_arrays(self) -> TaskArrays:
+        """All tasks and dependences as NumPy arrays, for engines that want the whole graph."""
+        return self.enumerator().arrays()
+
+    def enumerator(self) -> Enumerator:
+        """What lists tasks and tiles as columns."""
+        program = self.program
+        checked = not program.proven
+        return Enumerator(program.tree, program.statements, self.sizes, self.tables, checked)
+
+    def roots(self) -> Iterator[Task]:
+        """Tasks that wait for nobody, statement by statement."""
+        from linnet.programs.roots import roots
+
+        return roots(self)
+
+    def count(self) -> int:
+        """Number of tasks, without listing them where the loops are affine."""
+        return sum(self.counts)
+
+    @cached_property
+    def counts(self) -> tuple[int, ...]:
+        """Number of tasks of each statement."""
+        from linnet.programs.counting import count_tasks
+
+        sets = self.program.proof.sets
+        numbers = (count_tasks(sets, s, self.sizes, self.enumerator()) for s in self.program.statements)
+        return tuple(numbers)
+
+    def profile(self, tile: int | tuple[int, ...] | None = None, dtype: Any = np.float64) -> Profile:
+        """Tasks, work, and how parallelism and working set go over time; see Profile."""
+        from linnet.programs.profile import profile
+
+        return profile(self, tile, dtype)
+
+    def grid(self, array: str) -> tuple[int, ...]:
+        """How many tiles an array spans along each axis: those written, or for an input those read."""
+        self._array(TileKey(array, ()))
+        kind = "reads" if isinstance(self.program.arrays[array], In) else "writes"
+        extents: list[tuple[int, ...]] = []
+        for statement in self.program.statements:
+            accesses: tuple[Access, ...] = getattr(statement, kind)
+            for slot, access in enumerate(accesses):
+                if access.array == array:
+                    extents.append(self._extent(statement, kind, slot, access))
+        return tuple(max(axis) for axis in zip(*extents, strict=True))
+
+    def _extent(self, statement: Statement, kind: str, slot: int, access: Access) -> tuple[int, ...]:
+        from linnet.programs.counting import extent
+
+        found = extent(self.program.proof.sets, statement.number, kind, slot, self.sizes)
+        if found is None:
+            enumerator = self.enumerator()
+            table = enumerator.columns(statement.loops, statement.guards)
+            _, index = enumerator.tiles(table, access)
+            found = tuple(int(c.max()) + 1 if len(c) else 0 for c in index[: len(access.index)])
+        return found
+
+    def verify(self) -> None:
+        """Look at every task: each tile written once, before it is read, and none missing."""
+        enumerator = self.enumerator()
+        enumerator.checked = True
+        enumerator.arrays()
+        self._check_version_zero()
+
+    def _check_version_zero(self) -> None:
+        bases = {n: r.of for n, r in self.program.arrays.items() if isinstance(r, Temp) and r.of}
+        for statement in self.program.statements:
+            for access in statement.writes:
+                if access.array not in bases:
+                    continue
+                enumerator = self.enumerator()
+                _, index = enumerator.tiles(enumerator.columns(statement.loops, statement.guards), access)
+                if (index[0] == 0).any():
+                    findings = Findings(self.program.name, self.program.tree.file, self.program.tree.source)
+                    findings.add(
+                        f"version 0 of {access.array!r} is {bases[access.array]!r} and is not written, but "
+                        f"{statement.kernel} writes it{enumerator.when()}",
+                        f"let the first index of {access.array} start at 1",
+                        access.at,
+                    )
+                    findings.raise_if_any(SingleAssignmentError)
+
+    def where(self, task: Task) -> str:
+        """Where a task stands in the source, and with which loop values, for messages."""
+        statement = self.program.statements[task[0]]
+        run = statement.run
+        line = f":{run.at.line}" if run.at and run.at.line else ""
+        values = ", ".join(f"{v}={x}" for v, x in zip(statement.variables, task[1], strict=True))
+        return f"{self.program.tree.file}{line}: {show_run(run)}" + (f"  with {values}" if values else "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {**self.sizes, **{n: list(self.tables[n].values()) for n in self.program.tables}}
+        return BoundProgram, (self.program, given)
+
+    def __repr__(self) -> str:
+        values = [f"{n}={v}" for n, v in self.sizes.items()]
+        values += [f"{n}=<{len(self.tables[n])} entries>" for n in self.program.tables]
+        return f"{self.program.name}.bind({', '.join(values)})"
+
+
+def _bound_values(
+    program: TileProgram, given: Mapping[str, Any]
+) -> tuple[dict[str, int], dict[str, TableValues]]:
+    wanted = [*program.sizes, *program.tables]
+    missing = [n for n in wanted if n not in given]
+    unknown = [n for n in given if n not in wanted]
+    if missing or unknown:
+        parts = [f"missing: {', '.join(missing)}"] if missing else []
+        parts += [f"unknown: {', '.join(unknown)}"] if unknown else []
+        raise BindError(
+            f"{program.name!r} is bound with {', '.join(wanted) or 'no sizes'}; {'; '.join(parts)}"
+        )
+    sizes: dict[str, int] = {}
+    for name in program.sizes:
+        value = given[name]
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise BindError(f"size {name} of {program.name!r} must be an integer, not {value!r}")
+        sizes[name] = index(value)
+        if not 0 <= sizes[name] < 2**62:
+            raise BindError(f"size {name} of {program.name!r} must be 0 or more, not {value}")
+    tables: dict[str, TableValues] = {}
+    for name in program.tables:
+        tables[name] = TableValues(name, _table_entries(program, name, given[name]))
+    return sizes, tables
+
+
+def _table_entries(program: TileProgram, name: str, value: Any) -> Sequence[int]:
+    array = np.asarray(value)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise BindError(
+            f"table {name} of {program.name!r} must be a flat sequence of integers, not {value!r}"
+        )
+    return [int(v) for v in array.tolist()]
+
+
+def _check_assumptions(
+    program: TileProgram, sizes: Mapping[str, int], tables: Mapping[str, TableValues]
+) -> None:
+    for expr in program.tree.assumptions:
+        if not evaluate(expr, sizes, tables):
+            used = sorted(names(expr))
+            values = ", ".join(f"{n} = {sizes[n]}" for n in used if n in sizes)
+            raise BindError(f"{program.name!r} needs {show_expr(expr)}, but {values}")
+    for loop in {loop for statement in program.statements for loop in statement.loops}:
+        if names(loop.step) <= sizes.keys() and evaluate(loop.step, sizes, tables) == 0:
+            raise BindError(
+                f"the step {show_expr(loop.step)} of the loop over {loop.variable} in {program.name!r} is 0 "
+                f"with {', '.join(f'{n} = {sizes[n]}' for n in sorted(names(loop.step)))}"
+            )

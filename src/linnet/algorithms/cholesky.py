@@ -1,19 +1,29 @@
-"""Cholesky factorisation, right-looking: factor a diagonal tile, solve its column, update what is left."""
+"""Cholesky factorisation, in two orders.
+
+Right-looking, as in the textbook: factor a diagonal tile, solve its column, update what is
+left. Left-looking: bring a column up to date with all columns to its left, in one task a
+tile, then factor and solve it; every tile is written once and the rest of the matrix is not
+touched, so nothing but the factor is kept.
+"""
 # pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.running import as_matrix, run
+from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
-from linnet.errors import InputError
+from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
-from linnet.kernels import chol, syrk, trsm
+from linnet.kernels import chol, downdate, downdate_lower, syrk, trsm
+from linnet.kernels.fortran import promote
 from linnet.programs import In, Out, Temp, tile_program
-from linnet.tiles import TiledArray
+from linnet.session import current_engine
+from linnet.tiles import Layout, TiledArray
 
 
 @tile_program
@@ -26,25 +36,82 @@ def cholesky(A: In, O: Out(fill=0), S: Temp("A"), N: int):
                 S[i + 1, j, k] = syrk(S[i, j, k], O[j, i], O[k, i])
 
 
+@tile_program
+def left_looking(A: In, L: Out(fill=0), U: Temp, N: int):
+    for i in range(N):
+        U[i, i] = downdate_lower(A[i, i], L[i, 0:i])
+        L[i, i] = chol(U[i, i])
+        for j in range(i + 1, N):
+            U[j, i] = downdate(A[j, i], L[j, 0:i], L[i, 0:i])
+            L[j, i] = trsm(L[i, i], U[j, i])
+
+
 def cholesky_factor(
-    a: NDArray[Any] | TiledArray, *, tile: int = 256, engine: Engine | None = None, events: Sink | None = None
+    a: NDArray[Any] | TiledArray,
+    *,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    events: Sink | None = None,
 ) -> TiledArray:
-    """The lower triangular `L` with `L·Lᴴ = A`, for a Hermitian positive definite matrix.
+    """The lower triangular `L` with `L·Lᴴ = A` in tiles, for a Hermitian positive definite matrix.
 
-    Only the lower triangle of `A` is read.
+    Only the lower triangle of `A` is read, and only that of `L` is stored.
 
-    >>> import numpy as np
     >>> a = np.array([[4.0, 2.0, 0.0], [2.0, 5.0, 4.0], [0.0, 4.0, 13.0]])
     >>> cholesky_factor(a, tile=2).to_numpy()
     array([[2., 0., 0.],
            [1., 2., 0.],
            [0., 2., 3.]])
     """
-    matrix = as_matrix(a, tile)
+    matrix = _in_square_tiles(a, tile)
+    bound = left_looking.bind(N=matrix.grid[0])
+    return run(bound, {"A": matrix}, engine or current_engine(), events)["L"]
+
+
+def factor(
+    a: NDArray[Any] | TiledArray,
+    *,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    events: Sink | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """The lower triangular `L` with `L·Lᴴ = A` as one array, for a Hermitian positive definite matrix.
+
+    Only the lower triangle of `A` is read. The factor is made in place in the array that is
+    returned (or in `out`, which must hold zeros above its diagonal, and may be an `np.memmap`).
+    A matrix smaller than 1024 goes straight to LAPACK, unless `tile` is given.
+
+    >>> a = np.array([[4.0, 2.0, 0.0], [2.0, 5.0, 4.0], [0.0, 4.0, 13.0]])
+    >>> factor(a)
+    array([[2., 0., 0.],
+           [1., 2., 0.],
+           [0., 2., 3.]])
+    """
+    if len(a.shape) == 2 and a.shape[0] != a.shape[1]:
+        raise LinAlgError(f"Cholesky takes a square matrix; got {a.shape[0]}×{a.shape[1]}")
+    if tile is None and out is None and isinstance(a, np.ndarray) and a.ndim == 2 and len(a) < SHORTCUT:
+        return np.ascontiguousarray(chol(np.asarray(a))) if a.size else np.zeros(a.shape, promote(a.dtype))
+    matrix = _in_square_tiles(a, tile)
+    chosen = engine or current_engine()
+    dtype = promote(matrix.dtype)
+    whole = chosen.zeros(matrix.shape, dtype) if out is None else out
+    if whole.shape != matrix.shape or whole.dtype != dtype:
+        raise InputError(
+            f"the factor is {matrix.shape[0]}×{matrix.shape[1]} of {dtype}; out has shape {whole.shape} "
+            f"and dtype {whole.dtype}"
+        )
+    place = TiledArray.over(whole, Layout(matrix.layout.boundaries))
+    chosen.run(left_looking.bind(N=matrix.grid[0]), {"A": matrix}, out={"L": place}, events=events)
+    return whole
+
+
+def _in_square_tiles(a: NDArray[Any] | TiledArray, tile: int | None) -> TiledArray:
+    matrix = as_matrix(a, tile or tile_size(np.shape(a), a.dtype, "cholesky"))
     boundaries = matrix.layout.boundaries
     if boundaries[0] != boundaries[1]:
         raise InputError(
             f"Cholesky takes a square matrix in square tiles; got {matrix.shape[0]}×{matrix.shape[1]} "
             f"in {matrix.grid[0]}×{matrix.grid[1]} tiles"
         )
-    return run(cholesky.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)["O"]
+    return matrix

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.running import as_matrix, run
+from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import gemm as multiply
-from linnet.kernels import gemm_add
+from linnet.kernels import gemm_add, gemm_conjugate
+from linnet.kernels.fortran import promote
 from linnet.programs import In, Out, Temp, tile_program
-from linnet.tiles import TiledArray
+from linnet.session import current_engine
+from linnet.tiles import Layout, TiledArray
 
 
 @tile_program
@@ -40,26 +44,99 @@ def accumulated_gemm(A: In, B: In, C: Out, P: Temp, M: int, N: int, K: int):
                 C[i, j] = gemm_add(P[K - 1, i, j], A[i, K - 1], B[K - 1, j])
 
 
+@tile_program
+def conjugate_gemm(A: In, B: In, C: Out, M: int, N: int, K: int, CA: int, CB: int):
+    """The same product with A conjugated if CA is 1, and B if CB is 1."""
+    assert K >= 1
+    for i in range(M):
+        for j in range(N):
+            C[i, j] = gemm_conjugate(A[i, 0:K], B[0:K, j], CA, CB)
+
+
 def matmul(
     a: NDArray[Any] | TiledArray,
     b: NDArray[Any] | TiledArray,
     *,
-    tile: int = 512,
+    tile: int | None = None,
     engine: Engine | None = None,
     events: Sink | None = None,
 ) -> TiledArray:
-    """`A·B`.
+    """`A·B` in tiles.
 
     >>> import numpy as np
     >>> matmul(np.arange(6.0).reshape(2, 3), np.ones((3, 2)), tile=2).to_numpy()
     array([[ 3.,  3.],
            [12., 12.]])
     """
-    left, right = as_matrix(a, tile), as_matrix(b, tile)
+    left, right = _factors(a, b, tile)
+    bound = gemm.bind(M=left.grid[0], N=right.grid[1], K=left.grid[1])
+    return run(bound, {"A": left, "B": right}, engine or current_engine(), events)["C"]
+
+
+def product(
+    a: NDArray[Any] | TiledArray,
+    b: NDArray[Any] | TiledArray,
+    *,
+    op_a: str = "N",
+    op_b: str = "N",
+    tile: int | None = None,
+    engine: Engine | None = None,
+    events: Sink | None = None,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    """`op(A)·op(B)` as one array; an operation is "N" (none), "T" (transpose) or "C" (adjoint).
+
+    Tiles are views of the factors, and results go where they belong: nothing is copied. `out`
+    may be an `np.memmap`. Matrices smaller than 1024 go to BLAS in one piece, unless `tile` is given.
+
+    >>> import numpy as np
+    >>> product(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), op_a="T")
+    array([[1., 3.],
+           [2., 6.]])
+    """
+    x, conjugate_a = _turned(a, op_a)
+    y, conjugate_b = _turned(b, op_b)
+    left, right = _factors(x, y, tile)
+    dtype = promote(left.dtype, right.dtype)
+    shape = (left.shape[0], right.shape[1])
+    if out is not None and (out.shape != shape or out.dtype != dtype):
+        raise InputError(
+            f"the product is {shape[0]}×{shape[1]} of {dtype}; "
+            f"out has shape {out.shape} and dtype {out.dtype}"
+        )
+    chosen = engine or current_engine()
+    whole = chosen.zeros(shape, dtype) if out is None else out
+    place = TiledArray.over(whole, Layout((left.layout.boundaries[0], right.layout.boundaries[1])))
+    sizes = {"M": left.grid[0], "N": right.grid[1], "K": left.grid[1]}
+    if conjugate_a or conjugate_b:
+        bound = conjugate_gemm.bind(**sizes, CA=int(conjugate_a), CB=int(conjugate_b))
+    else:
+        bound = gemm.bind(**sizes)
+    chosen.run(bound, {"A": left, "B": right}, out={"C": place}, events=events)
+    return whole
+
+
+def _turned(a: NDArray[Any] | TiledArray, op: str) -> tuple[NDArray[Any] | TiledArray, bool]:
+    """The matrix as the operation turns it (a view), and whether it must also be conjugated."""
+    if op not in ("N", "T", "C"):
+        raise InputError(f'operation {op!r} on a factor is not known; use "N", "T" or "C"')
+    if op == "N":
+        return a, False
+    turned = a.transposed() if isinstance(a, TiledArray) else np.asarray(a).T
+    return turned, op == "C" and turned.dtype.kind == "c"
+
+
+def _factors(
+    a: NDArray[Any] | TiledArray, b: NDArray[Any] | TiledArray, tile: int | None
+) -> tuple[TiledArray, TiledArray]:
+    longest = max((*np.shape(a), *np.shape(b), 1))
+    if tile is None and longest < SHORTCUT:
+        tile = longest
+    side = tile or tile_size((*np.shape(a), *np.shape(b)), np.result_type(a.dtype, b.dtype), "gemm")
+    left, right = as_matrix(a, side), as_matrix(b, side)
     if left.layout.boundaries[1] != right.layout.boundaries[0]:
         raise InputError(
             f"cannot multiply {left.shape[0]}×{left.shape[1]} by {right.shape[0]}×{right.shape[1]}: "
             "the columns of the first must be as many, and cut as, the rows of the second"
         )
-    bound = gemm.bind(M=left.grid[0], N=right.grid[1], K=left.grid[1])
-    return run(bound, {"A": left, "B": right}, engine, events)["C"]
+    return left, right

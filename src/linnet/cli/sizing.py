@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnet.engines.blas import one_blas_thread
+from linnet.engines.blas import blas_threads
 from linnet.errors import InputError
 from linnet.kernels import syrk
 from linnet.tiles import human
@@ -73,7 +73,7 @@ def speed(workers: int) -> float:
             syrk(tile, tile, tile)
             rounds[worker] += 1
 
-    with one_blas_thread():
+    with blas_threads(workers=1):
         syrk(tile, tile, tile)  # loads the library
         start = time.perf_counter()
         threads = [threading.Thread(target=work, args=(worker,)) for worker in range(workers)]

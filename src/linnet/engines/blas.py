@@ -1,4 +1,4 @@
-"""One BLAS thread per worker while tasks run side by side.
+"""One BLAS thread per worker while tasks run side by side; all of them for a task that runs alone.
 
 For some libraries (OpenBLAS on its own threads) the number of threads belongs to the process,
 for others to the calling thread. So both are set: the former by one thread that does nothing
@@ -14,6 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from linnet.kernels import get as get_kernel
+from linnet.programs import Call
+from linnet.tiles import Tile, TileKey
 
 
 @dataclass(slots=True)
@@ -44,17 +48,59 @@ class _Holder:
             self.set.set()
 
 
+_WORTHWHILE = 1e8
+"""Operations a task must have to be spread: changing the number of threads takes tens of microseconds."""
+
 _lock = threading.Lock()
 _depth = 0
 _holder: _Holder | None = None
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[Callable[[], None]]:
-    """Let every BLAS in this process use one thread, until the last such context ends.
+class BlasThreads:
+    """How many threads BLAS takes in a run: one, unless a large task runs alone."""
 
-    Gives a function that each worker calls once, in its own thread.
-    """
+    def __init__(self, controller: Any, workers: int) -> None:
+        self._controller = controller
+        self._workers = workers
+
+    def limit(self) -> None:
+        """One thread, for the worker that calls this; it ends with the worker."""
+        self._controller.limit(limits=1, user_api="blas")
+
+    @contextmanager
+    def widened(self) -> Iterator[None]:
+        """All threads, for a task that runs alone."""
+        with self._controller.limit(limits=self._workers, user_api="blas"):
+            yield
+
+    def worthwhile(self, call: Call, stored: Callable[[TileKey], Tile | None], invariant_only: bool) -> bool:
+        """Whether a task that runs alone is large enough to be spread over all cores.
+
+        Not while another run goes on in this process, which has a use for them.
+        """
+        kernel = get_kernel(call.kernel)
+        if self._workers == 1 or kernel.flops is None or _depth > 1:
+            return False
+        if invariant_only and not kernel.thread_invariant:
+            return False
+        try:
+            return kernel.flops(*_shapes(call.args, stored), **call.attributes) >= _WORTHWHILE
+        except Exception:  # a declaration that is wrong must not stop a task that is right
+            return False
+
+
+def _shapes(item: Any, stored: Callable[[TileKey], Tile | None]) -> Any:
+    if isinstance(item, TileKey):
+        tile = stored(item)
+        return () if tile is None else tile.shape
+    if isinstance(item, tuple | list):
+        return [_shapes(each, stored) for each in item]
+    return item
+
+
+@contextmanager
+def blas_threads(workers: int) -> Iterator[BlasThreads]:
+    """Let every BLAS in this process use one thread, until the last such context ends."""
     global _depth, _holder
     # A library loaded later would not be limited, and kernels load SciPy's at their first call.
     importlib.import_module("scipy.linalg.cython_lapack")
@@ -66,8 +112,7 @@ def one_blas_thread() -> Iterator[Callable[[], None]]:
         _depth += 1
         controller = _holder.controller
     try:
-        # Never undone: what is set here for the thread ends with the thread.
-        yield lambda: controller.limit(limits=1, user_api="blas")
+        yield BlasThreads(controller, workers)
     finally:
         with _lock:
             _depth -= 1

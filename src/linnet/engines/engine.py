@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
+
+from numpy.typing import DTypeLike, NDArray
 
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.programs import BoundProgram, In, Out
-from linnet.tiles import Index, Tile, TiledArray
+from linnet.tiles import Index, Tile, TiledArray, TileKey
 
 
 class Outputs(Mapping[str, TiledArray]):
@@ -54,13 +56,24 @@ class Engine(Protocol):
     """Runs bound programs."""
 
     def run(
-        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], *, events: Sink | None = None
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, TiledArray],
+        *,
+        out: Mapping[str, TiledArray] | None = None,
+        events: Sink | None = None,
     ) -> Outputs:
         """Run every task of the program.
 
         `inputs` holds a `TiledArray` for every `In` array of the program; none of them is
-        changed. What happens on the way is sent to `events`.
+        changed. `out` may hold arrays to put results into: tiles that are written go into its
+        tiles, views of one array perhaps, and tiles that are not are left as they are. What
+        happens on the way is sent to `events`.
         """
+        ...
+
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array for `out`, in memory, or in a file where memory has a limit it would exceed."""
         ...
 
 
@@ -80,8 +93,28 @@ def check_inputs(bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
             )
         )
     for name, array in inputs.items():
-        if not isinstance(array, TiledArray):
+        _check_tiled(name, array)
+
+
+def check_out(bound: BoundProgram, out: Mapping[str, TiledArray]) -> None:
+    """Refuse places for results that the program does not have, or that cannot be written to."""
+    program = bound.program
+    for name, array in out.items():
+        if not isinstance(program.arrays.get(name), Out):
+            known = [each for each, role in program.arrays.items() if isinstance(role, Out)]
+            raise InputError(f"{program.name} has no Out array {name!r}; it has {', '.join(known) or 'none'}")
+        _check_tiled(name, array)
+        locked = [index for index, tile in array.tiles.items() if not tile.flags.writeable]
+        if locked:
             raise InputError(
-                f"{name} is a {type(array).__name__}; cut it into tiles first, "
-                f"with TiledArray.from_numpy({name}, tile=...)"
+                f"{TileKey(name, locked[0])} was given as a place for a result, but is read-only; "
+                "cut the array with TiledArray.over"
             )
+
+
+def _check_tiled(name: str, array: object) -> None:
+    if not isinstance(array, TiledArray):
+        raise InputError(
+            f"{name} is a {type(array).__name__}; cut it into tiles first, "
+            f"with TiledArray.from_numpy({name}, tile=...)"
+        )

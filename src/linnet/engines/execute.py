@@ -23,6 +23,9 @@ from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, In, Out, Task
 from linnet.tiles import Tile, TiledArray, TileKey
 
+_NONE: list[Any] = []
+"""Shared, and never changed."""
+
 
 class Done(NamedTuple):
     """What a task did."""
@@ -74,17 +77,20 @@ class Executor:
         except Exception as error:
             raise self._failure(error, task, call) from error
         seconds = time.perf_counter() - start
+        put = self._store.put
+        if type(result) is np.ndarray and kernel.outputs == 1 and type(key := call.outputs[0]) is TileKey:
+            # With one output, whoever reads from this task reads that tile.
+            tile = detached(result, tiles, taken, _NONE)
+            written = [(key, tile.nbytes)]
+            return Done(read, written, _NONE if put(key, tile, children) else written, seconds)
+        written, unread, made = [], [], []
         results = self._results(result, kernel, task, call)
-        written: list[tuple[TileKey, int]] = []
-        unread: list[tuple[TileKey, int]] = []
-        made: list[Tile] = []
         for key, each in results:
             tile = detached(each, tiles, taken, made)
             made.append(tile)
-            # With one output, whoever reads from this task reads that tile.
-            readers = children if len(results) == 1 else len(self._bound.readers(key))
             written.append((key, tile.nbytes))
-            if not self._store.put(key, tile, readers):
+            readers = children if len(results) == 1 else len(self._bound.readers(key))
+            if not put(key, tile, readers):
                 unread.append(written[-1])
         return Done(read, written, unread, seconds)
 
@@ -134,7 +140,7 @@ class Executor:
             # A tile that is also another operand of this very call is needed by it.
             if repeated and sum(other == key for other in operands(call.args)) > 1:
                 continue
-            if self._store.claim(key):
+            if self._store.claim(key, arguments[position]):
                 free.append(position)
                 taken.append(arguments[position])
         return tuple(free)
@@ -144,10 +150,7 @@ class Executor:
     def _results(self, result: Any, kernel: Kernel, task: Task, call: Call) -> list[tuple[TileKey, Tile]]:
         """Each output's key with its tile."""
         if kernel.outputs == 1:
-            (key,) = call.outputs
-            if type(key) is TileKey and type(result) is np.ndarray:
-                return [(key, result)]
-            pairs = [(key, result)]
+            pairs = [(call.outputs[0], result)]
         elif isinstance(result, tuple | list) and len(result) == kernel.outputs:
             pairs = list(zip(call.outputs, result, strict=True))
         else:

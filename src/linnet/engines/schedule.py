@@ -72,6 +72,11 @@ class Schedule:
         return len(self._heap)
 
     @property
+    def alone(self) -> bool:
+        """Whether one task runs and none is ready: until it is done, none will be."""
+        return self.running == 1 and not self._heap
+
+    @property
     def finished(self) -> bool:
         """Whether every task is done."""
         return self.done == self.total
@@ -88,6 +93,15 @@ class Schedule:
     def children(self, task: int) -> int:
         """How many tasks wait for this one."""
         return self._start[task + 1] - self._start[task]
+
+    def rank(self, task: int) -> int:
+        """The place of a task in the order of urgency, 0 for the most urgent."""
+        return self._rank[task]
+
+    def give_back(self, task: int) -> None:
+        """A task that was taken does not run yet, and is ready again."""
+        self.running -= 1
+        heapq.heappush(self._heap, self._rank[task])
 
     def take(self) -> int | None:
         """The most urgent ready task, now running; None if there is none."""

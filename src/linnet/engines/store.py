@@ -1,6 +1,8 @@
-"""The tiles of a run in memory: who still needs them, and when they go.
+"""The tiles of a run: who still needs them, and when they go.
 
-Tiles of `In` arrays are the user's and tiles of `Out` arrays are the result: both stay.
+Tiles of `In` arrays are the user's and tiles of `Out` arrays are the result: both stay. An
+`Out` array may have a place of its own (one array in memory, or in a mapped file): its tiles
+are copied there as they are made.
 A `Temp` tile goes with its last reader, or becomes that reader's output: a kernel that
 can work in place gets the tile for its own when no other task will read it.
 
@@ -14,7 +16,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from linnet.engines.mapping import Scratch
+from linnet.errors import InputError
 from linnet.programs import BoundProgram, Out, Temp
 from linnet.tiles import Index, Tile, TiledArray, TileKey
 
@@ -22,14 +27,23 @@ from linnet.tiles import Index, Tile, TiledArray, TileKey
 class TileStore:
     """Tiles by key, and how many tasks will still read each `Temp` tile.
 
-    Different threads may read and write different tiles at once; `release` is for one
-    thread at a time.
+    Different threads may read and write different tiles at once; `release` and `moved` are
+    for one thread at a time.
     """
 
-    def __init__(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+    def __init__(
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, TiledArray],
+        out: Mapping[str, TiledArray] | None = None,
+        scratch: Scratch | None = None,
+    ) -> None:
         arrays = bound.program.arrays
         self._temporary = frozenset(name for name, role in arrays.items() if isinstance(role, Temp))
         self._outputs = [name for name, role in arrays.items() if isinstance(role, Out)]
+        self._out = {name: array.tiles for name, array in (out or {}).items()}
+        self._scratch = scratch
+        self._slots: dict[TileKey, NDArray[Any]] = {}
         self._tiles: dict[TileKey, Tile] = {}
         self.get = self._tiles.get
         """The tile of a key, or None if it is not there."""
@@ -40,12 +54,36 @@ class TileStore:
 
     def put(self, key: TileKey, tile: Tile, readers: int) -> bool:
         """Keep a tile for its readers; False if it is a `Temp` that nobody reads."""
-        if key.array in self._temporary:
+        array = key[0]
+        if array in self._temporary:
             if not readers:
                 return False
             self._readers[key] = readers
-        tile.flags.writeable = False
+        elif array in self._out:
+            tile = self._placed(key, tile)
+        tile.setflags(write=False)
         self._tiles[key] = tile
+        return True
+
+    def _placed(self, key: TileKey, tile: Tile) -> Tile:
+        """The tile, copied to where the caller wants it."""
+        place = self._out[key.array].get(key.index)
+        if place is None or place.shape != tile.shape:
+            expected = "no tile is" if place is None else f"a tile of shape {place.shape} is"
+            raise InputError(
+                f"{key} was written with shape {tile.shape}, but in the array given for {key.array} "
+                f"{expected} there; give one that is cut as the result is"
+            )
+        np.copyto(place, tile, casting="same_kind")
+        return place.view()
+
+    def moved(self, key: TileKey, old: Tile, new: Tile, slot: NDArray[Any]) -> bool:
+        """The tile is on disk from now on; False if meanwhile it is gone or was claimed."""
+        if self._tiles.get(key) is not old or old.flags.writeable:
+            return False
+        new.setflags(write=False)
+        self._tiles[key] = new
+        self._slots[key] = slot
         return True
 
     def get_fill(self, key: TileKey) -> Tile | None:
@@ -57,13 +95,12 @@ class TileStore:
         tile.flags.writeable = False
         self._fills[key] = tile
 
-    def claim(self, key: TileKey) -> bool:
+    def claim(self, key: TileKey, tile: Tile) -> bool:
         """Whether the task that reads this tile now is the last to do so; if so it may overwrite it."""
-        if self._readers.get(key) != 1:
+        if self._readers.get(key) != 1 or key in self._slots:
             return False
-        tile = self._tiles[key]
         try:
-            tile.flags.writeable = True
+            tile.setflags(write=True)
         except ValueError:  # a view of memory that is itself read-only
             return False
         return True
@@ -79,7 +116,10 @@ class TileStore:
                 self._readers[key] = left - 1
             else:
                 del self._readers[key]
-                dropped.append((key, self._tiles.pop(key).nbytes))
+                size = self._tiles.pop(key).nbytes
+                dropped.append((key, size))
+                if key in self._slots and self._scratch is not None:
+                    self._scratch.give_back(self._slots.pop(key), size)
         return dropped
 
     def clear(self) -> None:
@@ -92,7 +132,7 @@ class TileStore:
         found: dict[str, dict[Index, Tile]] = {name: {} for name in self._outputs}
         for key, tile in self._tiles.items():
             if key.array in found:
-                tile.flags.writeable = True
+                tile.setflags(write=True)
                 found[key.array][key.index] = tile
         return found
 
@@ -106,6 +146,9 @@ def detached(result: Tile, operands: list[Tile], taken: list[Tile], siblings: li
     """
     if not result.flags.writeable:
         return np.array(result, order="K")
+    if result.base is None and not siblings:
+        # An array with memory of its own; all operands but those taken are read-only.
+        return result
     root = memory(result)
     for tile in operands:
         if memory(tile) is root and not any(np.may_share_memory(given, result) for given in taken):

@@ -6,12 +6,18 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
-from linnet.engines.blas import one_blas_thread
-from linnet.engines.engine import Outputs, check_inputs
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from linnet.engines.blas import BlasThreads, blas_threads
+from linnet.engines.budget import Needs
+from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.execute import Done, Executor
+from linnet.engines.mapping import Scratch, mapped_zeros
+from linnet.engines.residency import Residency
 from linnet.engines.schedule import Schedule
 from linnet.engines.store import TileStore
 from linnet.errors import InputError, ProgramError
@@ -35,7 +41,7 @@ from linnet.events import (
     WorkerStopped,
 )
 from linnet.programs import BoundProgram, Call, Task
-from linnet.tiles import TiledArray, TileKey
+from linnet.tiles import TiledArray, TileKey, amount, human
 
 _jobs = itertools.count(1)
 
@@ -59,13 +65,38 @@ class Threads:
     array([0, 2, 4, 6, 8])
     """
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        workers: int | None = None,
+        *,
+        memory: float | str | None = None,
+        scratch: str | os.PathLike[str] | None = None,
+        deterministic: bool = False,
+    ) -> None:
+        """`workers` is how many tasks run side by side; None: one per core.
+
+        `memory`, in bytes or as "2 GB", bounds what tiles take; those needed latest go to
+        files in `scratch` (None: the system's folder for temporary files). Arrays given in
+        memory do not count; arrays given as `np.memmap` do, as far as they are read. On top
+        of it come a few megabytes for each worker, the workspace of BLAS.
+
+        A task that runs alone gets all cores. With `deterministic=True` only tasks do whose
+        results have the same bits on any number of cores.
+        """
         if workers is not None and workers < 1:
             raise InputError(f"workers={workers}: give at least 1, or None for one per core")
         self.workers = available_cores() if workers is None else workers
+        self.memory = None if memory is None else amount(memory)
+        self.scratch = None if scratch is None else os.fspath(scratch)
+        self.deterministic = deterministic
 
     def run(
-        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], *, events: Sink | None = None
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, TiledArray],
+        *,
+        out: Mapping[str, TiledArray] | None = None,
+        events: Sink | None = None,
     ) -> Outputs:
         """Run every task of the program; see `Engine.run`.
 
@@ -73,12 +104,24 @@ class Threads:
         to end, and `KeyboardInterrupt` goes to the caller.
         """
         check_inputs(bound, inputs)
-        with one_blas_thread() as limit_blas:
-            made = _Run(bound, inputs, self.workers, Events() if events is None else events, limit_blas)
-            return made.outcome()
+        check_out(bound, out or {})
+        with blas_threads(self.workers) as blas:
+            return _Run(
+                bound, inputs, out or {}, self, Events() if events is None else events, blas
+            ).outcome()
+
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """An array for `out`; in a scratch file if it would take more than half of the budget."""
+        size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        if self.memory is not None and size > self.memory // 2:
+            return mapped_zeros(shape, dtype, self.scratch)
+        return np.zeros(shape, dtype)
 
     def __repr__(self) -> str:
-        return f"Threads(workers={self.workers})"
+        options = [f"workers={self.workers}"]
+        options += [f"memory={human(self.memory)!r}"] if self.memory is not None else []
+        options += ["deterministic=True"] if self.deterministic else []
+        return f"Threads({', '.join(options)})"
 
 
 def available_cores() -> int:
@@ -95,19 +138,33 @@ class _Run:
         self,
         bound: BoundProgram,
         inputs: Mapping[str, TiledArray],
-        workers: int,
+        out: Mapping[str, TiledArray],
+        engine: Threads,
         events: Sink,
-        limit_blas: Callable[[], None],
+        blas: BlasThreads,
     ) -> None:
         self._bound = bound
-        self._limit_blas = limit_blas
+        self._blas = blas
+        self._deterministic = engine.deterministic
         self._events = events
         self._job = f"{bound.program.name}-{next(_jobs)}"
+        budget = engine.memory
+        needs = None
+        if budget is not None:
+            needs = Needs(bound, inputs)
+            needs.check(budget)
         self._arrays = bound.task_arrays()
         self._schedule = Schedule(self._arrays)
-        self._store = TileStore(bound, inputs)
+        scratch = None if budget is None else Scratch(engine.scratch)
+        self._store = TileStore(bound, inputs, out, scratch)
         self._executor = Executor(bound, inputs, self._store)
-        self._workers = max(1, min(workers, self._schedule.total))
+        self._residency: Residency | None = None
+        if budget is not None and needs is not None and scratch is not None:
+            given = {**inputs, **out}
+            self._residency = Residency(
+                budget, needs, bound, self._arrays, self._schedule, self._store, given, scratch
+            )
+        self._workers = max(1, min(engine.workers, self._schedule.total))
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._idle = 0
@@ -190,22 +247,29 @@ class _Run:
 
     def _work(self, worker: str) -> None:
         self._emit(WorkerStarted(self._job, time.time(), worker))
-        arrays, bound, schedule = self._arrays, self._bound, self._schedule
+        arrays, bound, schedule, execute = self._arrays, self._bound, self._schedule, self._executor.run
+        events, residency = self._events, self._residency
         number: int | None = None
         done: Done | None = None
         try:
-            self._limit_blas()
+            self._blas.limit()
             while True:
                 number = self._next(number, done)
                 if number is None:
                     break
                 task = arrays.task(number)
                 call = bound.call(task)
-                wanted = self._events.wanted
+                wanted = events.wanted
                 if TaskStarted in wanted:
                     self._emit(TaskStarted(self._job, time.time(), task, call.kernel, worker))
                 try:
-                    done = self._executor.run(task, call, schedule.children(number))
+                    if residency is not None:
+                        residency.make_room(number, self._lock)
+                    if schedule.alone and self._blas.worthwhile(call, self._store.get, self._deterministic):
+                        with self._blas.widened():
+                            done = execute(task, call, schedule.children(number))
+                    else:
+                        done = execute(task, call, schedule.children(number))
                 except BaseException as error:
                     text = f"{type(error).__name__}: {error}"
                     self._emit(TaskFailed(self._job, time.time(), task, call.kernel, worker, text))
@@ -230,18 +294,31 @@ class _Run:
                 if made_ready and TaskReady in self._events.wanted:
                     self._announce(made_ready)  # inside the lock: before anybody can start them
                 dropped = self._store.release(done.read)
-            number = None if self._stopping else schedule.take()
-            if schedule.ready and self._idle:
+                if self._residency is not None:
+                    self._residency.end(finished, done.read, done.written)
+            number = None if self._stopping else self._take()
+            if self._idle and schedule.ready:
                 self._changed.notify(min(schedule.ready, self._idle))
         if dropped and TileDropped in self._events.wanted:
             self._tell_dropped(dropped)
         return number if number is not None else self._await_task()
 
+    def _take(self) -> int | None:
+        """The most urgent ready task whose tiles fit into memory now."""
+        number = self._schedule.take()
+        if number is None or self._residency is None:
+            return number
+        task = self._arrays.task(number)
+        if self._residency.admit(number, task, self._bound.call(task)):
+            return number
+        self._schedule.give_back(number)
+        return None
+
     def _await_task(self) -> int | None:
         schedule = self._schedule
         with self._changed:
             while not self._stopping:
-                number = schedule.take()
+                number = self._take()
                 if number is not None:
                     return number
                 if schedule.finished or schedule.stuck:

@@ -46,6 +46,8 @@ class Kernel:
     positions, of these, whose tiles nobody else needs in this call (none by default)."""
     deterministic: bool = True
     """Whether equal operands give bit-equal results."""
+    thread_invariant: bool = False
+    """Whether the result has the same bits on any number of BLAS threads."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{inspect.signature(self.function)}>"
@@ -63,6 +65,7 @@ def kernel(
     flops: Callable[..., float] | None = None,
     inplace: int | tuple[int, ...] = (),
     deterministic: bool = True,
+    thread_invariant: bool = False,
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
@@ -105,7 +108,9 @@ def kernel(
                 f"kernel name {label!r} is taken by {'.'.join(_origin(known.function))}; "
                 f"give {'.'.join(_origin(function))} another name"
             )
-        made = Kernel(label, function, outputs, shape, dtype, flops, positions, deterministic)
+        made = Kernel(
+            label, function, outputs, shape, dtype, flops, positions, deterministic, thread_invariant
+        )
         _KERNELS[label] = made
         return made
 

@@ -60,6 +60,20 @@ class TiledArray:
         return cls(layout, array.dtype, tiles)
 
     @classmethod
+    def over(cls, array: NDArray[Any], layout: Layout) -> TiledArray:
+        """An array as a place for results: its tiles are views of it that can be written to.
+
+        >>> a = np.zeros((2, 3))
+        >>> TiledArray.over(a, Layout.regular(a.shape, 2)).tile((0, 1))[...] = 5
+        >>> a
+        array([[0., 0., 5.],
+               [0., 0., 5.]])
+        """
+        if layout.shape != array.shape:
+            raise InputError(f"a layout of shape {layout.shape} for an array of shape {array.shape}")
+        return cls(layout, array.dtype, {index: array[layout.slices(index)] for index in layout.indices()})
+
+    @classmethod
     def from_tiles(
         cls,
         tiles: Mapping[Index, Tile],
@@ -119,6 +133,18 @@ class TiledArray:
         if self.fill is None:
             raise InputError(f"tile {index} is not stored, and there is no fill value")
         return np.full(shape, self.fill, self.dtype, order="F")
+
+    def transposed(self) -> TiledArray:
+        """The array with its axes in reverse order; its tiles are views of these.
+
+        >>> TiledArray.from_numpy(np.arange(6).reshape(2, 3), 2).transposed().to_numpy()
+        array([[0, 3],
+               [1, 4],
+               [2, 5]])
+        """
+        layout = Layout(self.layout.boundaries[::-1])
+        turned = {index[::-1]: tile.T for index, tile in self.tiles.items()}
+        return TiledArray(layout, self.dtype, turned, self.fill)
 
     def keyed(self, name: str) -> Iterator[tuple[TileKey, Tile]]:
         """The stored tiles under their keys in a program that calls this array `name`."""

@@ -1,0 +1,113 @@
+"""What a plan needs at once: the tiles of each task, counted before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from linnet.engines.shapes import Description, operands
+from linnet.errors import LinnetError
+from linnet.kernels import Kernel
+from linnet.kernels import get as get_kernel
+from linnet.programs import BoundProgram, Call, Task
+from linnet.tiles import TiledArray, TileKey, human
+
+
+class BudgetError(LinnetError, MemoryError):
+    """A plan cannot run within its memory budget, however it is ordered."""
+
+
+class Needs:
+    """Bytes of tiles, from the inputs and from what kernels declare of their results."""
+
+    def __init__(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+        self._bound = bound
+        self._inputs = inputs
+        self._known: dict[TileKey, Description | None] = {}
+
+    def check(self, budget: int) -> None:
+        """Refuse a plan with a task whose operands and results alone exceed the budget.
+
+        A result of a kernel that declares no shape is not counted here; whether such a task
+        fits is seen when it runs.
+        """
+        for task in self._bound.tasks():
+            call = self._bound.call(task)
+            self._declare(call)
+            needed = self.task_bytes(call)
+            if needed > budget:
+                raise self.refusal(task, call, needed, budget)
+
+    def task_bytes(self, call: Call) -> int:
+        """Bytes of all tiles that one call touches, as far as they are known."""
+        return sum(self.bytes(key) or 0 for key in {*operands(call.args), *operands(call.outputs)})
+
+    def bytes(self, key: TileKey) -> int | None:
+        """Bytes of one tile, or None if nothing tells."""
+        if key.array in self._inputs:
+            array = self._inputs[key.array]
+            if key.index not in array.layout:
+                return None
+            return int(np.prod(array.layout.tile_shape(key.index))) * array.dtype.itemsize
+        known = self._known.get(key)
+        return None if known is None else int(np.prod(known.shape)) * known.dtype.itemsize
+
+    def refusal(self, task: Task, call: Call, needed: int, budget: int) -> BudgetError:
+        """The error for a task that needs more than there is."""
+        tiles = len({*operands(call.args), *operands(call.outputs)})
+        return BudgetError(
+            f"one task needs {human(needed)} in {tiles} tiles at once, and the budget is {human(budget)}; "
+            f"give memory={human(needed)!r} or more, or cut into smaller tiles\n"
+            f"  in {self._bound.where(task)}"
+        )
+
+    def _describe(self, key: TileKey) -> Description | None:
+        if key.array in self._inputs:
+            array = self._inputs[key.array]
+            if key.index in array.layout:
+                return Description(array.layout.tile_shape(key.index), array.dtype)
+            return None
+        return self._known.get(key)
+
+    def _declare(self, call: Call) -> None:
+        kernel = get_kernel(call.kernel)
+        outputs = call.outputs
+        described = {key: self._describe(key) for key in operands(call.args)}
+        if kernel.shape is None or any(each is None for each in described.values()):
+            return
+        shapes = kernel.shape(*_mapped(call.args, described, "shape"), **call.attributes)
+        dtypes = _dtypes(kernel, call, described)
+        for keys, shape, dtype in zip(
+            outputs, shapes if kernel.outputs > 1 else (shapes,), dtypes, strict=True
+        ):
+            for key, one, kind in _paired(keys, shape, dtype):
+                self._known[key] = Description(tuple(one), np.dtype(kind))
+
+
+def _dtypes(kernel: Kernel, call: Call, described: Mapping[TileKey, Any]) -> tuple[Any, ...]:
+    if kernel.dtype is None:
+        kinds = {each.dtype for each in described.values()}
+        common = np.result_type(*kinds) if kinds else np.dtype(np.float64)
+        return (common,) * kernel.outputs
+    dtypes = kernel.dtype(*_mapped(call.args, described, "dtype"))
+    return tuple(dtypes) if kernel.outputs > 1 else (dtypes,)
+
+
+def _mapped(item: Any, described: Mapping[TileKey, Any], field: str) -> Any:
+    if isinstance(item, TileKey):
+        return getattr(described[item], field)
+    if isinstance(item, tuple | list):
+        return [_mapped(each, described, field) for each in item]
+    return item
+
+
+def _paired(keys: Any, shape: Any, dtype: Any) -> Iterator[tuple[TileKey, Any, Any]]:
+    """Each key of a result with its shape; a range of results has a list of shapes."""
+    if isinstance(keys, TileKey):
+        yield keys, shape, dtype
+        return
+    kinds = dtype if isinstance(dtype, list) else [dtype] * len(keys)
+    for key, one, kind in zip(keys, shape, kinds, strict=True):
+        yield from _paired(key, one, kind)

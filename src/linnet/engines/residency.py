@@ -1,0 +1,182 @@
+"""Which tiles are in memory, when there is a budget: a state machine beside the schedule.
+
+A task starts only when its tiles fit beside those of the tasks that run; tiles nobody uses
+at the moment make room, the one needed latest first. When a tile is needed next is known
+before it happens: its readers are, and the order in which they will be taken.
+
+What counts: intermediate tiles, results, and whatever lies in mapped files. Arrays the
+caller holds in memory are the caller's. `admit` and `end` are called with the run's lock
+held; `make_room`, which copies to disk, without it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+
+from linnet.engines.budget import Needs
+from linnet.engines.mapping import Scratch, forget, place_of
+from linnet.engines.schedule import Schedule
+from linnet.engines.shapes import operands
+from linnet.engines.store import TileStore
+from linnet.programs import BoundProgram, Call, Out, Task, TaskArrays, Temp
+from linnet.tiles import TiledArray, TileKey
+
+_NEVER = 2**62
+
+
+class Residency:
+    """Tiles in memory, tiles in use, and room set aside for results."""
+
+    def __init__(
+        self,
+        budget: int,
+        needs: Needs,
+        bound: BoundProgram,
+        arrays: TaskArrays,
+        schedule: Schedule,
+        store: TileStore,
+        given: Mapping[str, TiledArray],
+        scratch: Scratch,
+    ) -> None:
+        """`given` holds the arrays the caller provides: inputs, and outputs with a place of their own."""
+        self._budget = budget
+        self._needs = needs
+        self._bound = bound
+        self._arrays = arrays
+        self._schedule = schedule
+        self._store = store
+        self._scratch = scratch
+        roles = bound.program.arrays
+        made = {name for name, role in roles.items() if isinstance(role, Temp | Out) and name not in given}
+        mapped = {name for name, array in given.items() if any(map(place_of, array.tiles.values()))}
+        self._counted = made | mapped
+        self._twice = mapped & {name for name, role in roles.items() if isinstance(role, Out)}
+        self._resident: dict[TileKey, int] = {}
+        self._pins: dict[TileKey, int] = {}
+        self._reserved: dict[int, int] = {}
+        self._used = 0
+        self._pinned = 0
+        self._uses: dict[TileKey, list[int]] = {}
+        self._heap: list[tuple[int, TileKey]] = []
+        self._finished = bytearray(schedule.total)
+        self._victims: dict[int, list[TileKey]] = {}
+        self.spilled = 0
+        """Bytes written to disk so far."""
+
+    # ---- with the lock held
+
+    def admit(self, number: int, task: Task, call: Call) -> bool:
+        """Whether the task can start now; if so its tiles are held until `end`."""
+        sizes = {key: self._size(key) for key in operands(call.args) if key.array in self._counted}
+        largest = max(sizes.values(), default=0)
+        reserve = 0
+        for key in operands(call.outputs):
+            size = self._needs.bytes(key)
+            # A result with a place in a mapped file is there twice for a moment.
+            reserve += (largest if size is None else size) * (2 if key.array in self._twice else 1)
+        more = sum(size for key, size in sizes.items() if key not in self._pins)
+        held = self._pinned + sum(self._reserved.values())
+        if held + more + reserve > self._budget:
+            if not self._reserved:
+                raise self._needs.refusal(task, call, more + reserve, self._budget)
+            return False
+        for key, size in sizes.items():
+            self._pin(key, size)
+        self._reserved[number] = reserve
+        self._used += reserve
+        self._victims[number] = self._choose()
+        return True
+
+    def end(self, number: int, read: Mapping[TileKey, int], written: list[tuple[TileKey, int]]) -> None:
+        """A task is done: what it read may go, what it wrote is there."""
+        self._used -= self._reserved.pop(number)
+        self._finished[self._schedule.rank(number)] = 1
+        for key in read:
+            if key in self._pins:
+                self._unpin(key)
+        for key, size in written:
+            if key.array in self._counted and self._store.get(key) is not None:
+                self._resident[key] = size
+                self._used += size
+                self._uses[key] = self._readers_of(number)
+                heapq.heappush(self._heap, (-self._next_use(key), key))
+
+    def _size(self, key: TileKey) -> int:
+        tile = self._store.get(key)
+        return 0 if tile is None else tile.nbytes
+
+    def _pin(self, key: TileKey, size: int) -> None:
+        if key not in self._resident:
+            self._resident[key] = size
+            self._used += size
+        if key not in self._pins:
+            self._pinned += size
+        self._pins[key] = self._pins.get(key, 0) + 1
+
+    def _unpin(self, key: TileKey) -> None:
+        self._pins[key] -= 1
+        if self._pins[key]:
+            return
+        del self._pins[key]
+        size = self._resident[key]
+        self._pinned -= size
+        if self._store.get(key) is None:  # that was its last reader
+            self._leave(key)
+            self._uses.pop(key, None)
+        else:
+            heapq.heappush(self._heap, (-self._next_use(key), key))
+
+    def _leave(self, key: TileKey) -> None:
+        self._used -= self._resident.pop(key)
+
+    def _choose(self) -> list[TileKey]:
+        """Tiles that leave memory so that the rest fits, those needed latest first."""
+        chosen: list[TileKey] = []
+        while self._used > self._budget and self._heap:
+            latest, key = heapq.heappop(self._heap)
+            if key not in self._resident or key in self._pins:
+                continue
+            now = -self._next_use(key)
+            if now != latest:
+                heapq.heappush(self._heap, (now, key))
+                continue
+            self._leave(key)
+            chosen.append(key)
+        return chosen
+
+    def _next_use(self, key: TileKey) -> int:
+        """Where in the order of tasks the next reader of a tile stands."""
+        uses = self._uses.get(key)
+        if uses is None:
+            readers = self._bound.readers(key)
+            uses = self._uses[key] = sorted(self._schedule.rank(self._arrays.number(t)) for t in readers)
+        while uses and self._finished[uses[0]]:
+            del uses[0]
+        return uses[0] if uses else _NEVER
+
+    def _readers_of(self, number: int) -> list[int]:
+        return sorted(map(self._schedule.rank, self._arrays.children(number).tolist()))
+
+    # ---- without the lock
+
+    def make_room(self, number: int, lock: AbstractContextManager[object]) -> None:
+        """Let go of the tiles chosen for this task: mapped ones as they are, others after a copy to disk."""
+        for key in self._victims.pop(number):
+            tile = self._store.get(key)
+            if tile is None:
+                continue
+            place = place_of(tile)
+            if place is None:
+                copy, slot = self._scratch.store(tile)
+                self.spilled += tile.nbytes
+                with lock:
+                    # Meanwhile a last reader may have come and gone.
+                    kept = self._store.moved(key, tile, copy, slot)
+                if not kept:
+                    self._scratch.give_back(slot, tile.nbytes)
+                    continue
+                tile, place = copy, place_of(copy)
+            if place is not None:
+                forget(tile, place)

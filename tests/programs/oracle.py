@@ -35,7 +35,7 @@ Tile = tuple[str, tuple[int, ...]]
 Task = tuple[int, tuple[int, ...]]
 
 TASK_LIMIT = 4000
-"""Longest run the oracle takes on: random programs beyond this are of no more use, only slower."""
+"""Longest run unless told otherwise: random programs beyond this are of no more use, only slower."""
 
 
 class UndefinedError(Exception):
@@ -43,7 +43,7 @@ class UndefinedError(Exception):
 
 
 class TooLongError(Exception):
-    """The program has more than `TASK_LIMIT` tasks at these sizes."""
+    """The program has too many tasks at these sizes to be run here."""
 
 
 @dataclass
@@ -222,7 +222,8 @@ class _Array:
 
 
 class _Recorder:
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.trace = Trace()
         self.roles: dict[str, Role] = {}
         self.filled: set[str] = set()
@@ -232,7 +233,7 @@ class _Recorder:
             statement, indices, outputs = site
             task = (statement, indices)
             trace = self.trace
-            if len(trace.order) >= TASK_LIMIT:
+            if len(trace.order) >= self.limit:
                 raise TooLongError
             trace.order.append(task)
             trace.calls[task] = Call(name, args, attributes)
@@ -311,18 +312,19 @@ def run(
     source: str,
     sizes: Mapping[str, Any],
     constants: Mapping[str, Sequence[int]] | None = None,
+    limit: int = TASK_LIMIT,
 ) -> Trace:
     """Execute a tile program's source with these sizes (and tables) and report what happened.
 
     Raises `UndefinedError` where plain Python could not go on, AssertionError where
-    the program's own `assert` excludes the sizes.
+    the program's own `assert` excludes the sizes, and `TooLongError` beyond `limit` tasks.
     """
     tree = ast.parse(source)
     sites = _Sites()
     tree = ast.fix_missing_locations(sites.visit(tree))
     (definition,) = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     definition.decorator_list = []
-    recorder = _Recorder()
+    recorder = _Recorder(limit)
     roles = {kind: Role(kind) for kind in ("In", "Out", "Temp", "Table")}
     namespace: dict[str, Any] = {
         **roles,

@@ -76,7 +76,7 @@ def justified(sample: Sample, message: str) -> bool:
     wanted += [dict(zip(sample.sizes, v, strict=True)) for v in product(range(9), repeat=len(sample.sizes))]
     for sizes in wanted:
         try:
-            trace = oracle.run(sample.source, sizes | sample.tables, sample.constants)
+            trace = oracle.run(sample.source, sizes | sample.tables, sample.constants, limit=200_000)
         except (AssertionError, oracle.TooLongError):
             continue
         if not trace.valid:

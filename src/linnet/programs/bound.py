@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from operator import index
 from types import MappingProxyType
@@ -201,20 +202,21 @@ class BoundProgram:
             found = tuple(int(c.max()) + 1 if len(c) else 0 for c in index[: len(access.index)])
         return found
 
-    def verify(self) -> None:
-        """Look at every task: each tile written once, before it is read, and none missing."""
-        enumerator = self.enumerator()
-        enumerator.checked = True
-        enumerator.arrays()
-        self._check_version_zero()
+    def verify(self, most: int | None = None) -> None:
+        """Look at every task: each tile written once, before it is read, and none missing.
 
-    def _check_version_zero(self) -> None:
+        TooManyRows where more than `most` tiles would have to be listed.
+        """
+        enumerator = replace(self.enumerator(), checked=True, most=most)
+        enumerator.arrays()
+        self._check_version_zero(enumerator)
+
+    def _check_version_zero(self, enumerator: Enumerator) -> None:
         bases = {n: r.of for n, r in self.program.arrays.items() if isinstance(r, Temp) and r.of}
         for statement in self.program.statements:
             for access in statement.writes:
                 if access.array not in bases:
                     continue
-                enumerator = self.enumerator()
                 _, index = enumerator.tiles(enumerator.columns(statement.loops, statement.guards), access)
                 if (index[0] == 0).any():
                     findings = Findings(self.program.name, self.program.tree.file, self.program.tree.source)

@@ -15,7 +15,7 @@ divide out, a nonlinear bound) the loops are enumerated, all but the innermost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -60,13 +60,13 @@ class Piece:
 def count_tasks(sets: Sets, statement: Statement, sizes: Mapping[str, int], enumerator: Enumerator) -> int:
     """How many tasks a statement has."""
     try:
-        return _enumerated(statement, enumerator, _FEW)
+        return _enumerated(statement, replace(enumerator, most=_FEW))
     except TooManyRows:
         pass
     try:
         return count_set(fixed(sets, sets.domain(statement.number), sizes))
     except (NotAffine, NoClosedForm, isl.Error):
-        return _enumerated(statement, enumerator, None)
+        return _enumerated(statement, enumerator)
 
 
 def fixed(sets: Sets, points: Any, sizes: Mapping[str, int]) -> Any:
@@ -324,12 +324,12 @@ def _faulhaber(degree: int) -> tuple[Fraction, ...]:
     return tuple(made)
 
 
-def _enumerated(statement: Statement, enumerator: Enumerator, most: int | None) -> int:
+def _enumerated(statement: Statement, enumerator: Enumerator) -> int:
     """Count by listing all loops but the innermost, whose length is taken."""
     loops: Sequence[Any] = statement.loops
     if not loops or loops[-1].guards:
-        return len(enumerator.columns(loops, statement.guards, most)[""])
-    table = enumerator.columns(loops[:-1], statement.guards, most)
+        return len(enumerator.columns(loops, statement.guards)[""])
+    table = enumerator.columns(loops[:-1], statement.guards)
     if not len(table[""]):
         return 0
     values = {**enumerator.sizes, **table}

@@ -90,21 +90,19 @@ class Enumerator:
     checked: bool
     """Whether to look for tiles written twice or never: programs that are proved need no look."""
 
-    def columns(
-        self, loops: Sequence[Loop], guards: Sequence[Expr], most: int | None = None
-    ) -> dict[str, Any]:
-        """Values of every loop variable, a column each, in the order of the loops.
+    most: int | None = None
+    """TooManyRows where a list would be longer than this."""
 
-        TooManyRows where it would take more than `most` rows.
-        """
+    def columns(self, loops: Sequence[Loop], guards: Sequence[Expr]) -> dict[str, Any]:
+        """Values of every loop variable, a column each, in the order of the loops."""
         table: dict[str, Any] = {"": np.zeros(1, dtype=np.int64)}
         for guard in guards:
             table = self.filtered(table, guard)
         for loop in loops:
-            table = self.expanded(table, loop, most)
+            table = self.expanded(table, loop)
         return table
 
-    def expanded(self, table: dict[str, Any], loop: Loop, most: int | None = None) -> dict[str, Any]:
+    def expanded(self, table: dict[str, Any], loop: Loop) -> dict[str, Any]:
         """One more loop: each row is repeated for the values of the loop's variable."""
         count = len(table[""])
         values = {**self.sizes, **table}
@@ -116,8 +114,8 @@ class Enumerator:
             raise ValueError("the step of a loop is 0")
         lengths = np.maximum(0, -((start - stop) // step))
         total = int(lengths.sum())
-        if most is not None and total > most:
-            raise TooManyRows
+        if self.most is not None and total > self.most:
+            raise TooManyRows(f"{total:,} rows, at most {self.most:,}")
         before = np.cumsum(lengths) - lengths
         within = np.arange(total, dtype=np.int64)
         if count == 1:
@@ -225,7 +223,7 @@ class Enumerator:
         self, written: Written, statement: Statement, access: Access, table: dict[str, Any], number: Any
     ) -> tuple[IntArray, IntArray]:
         """The dependences of one access: numbers of writers, and rows of the reading statement."""
-        if written.empty and not self.checked:
+        if written.empty and not (self.checked and self.must_be_written(access)):
             return written.nobody(number), written.nobody(number)
         row, index = self.tiles(table, access)
         writer = written.find(index)
@@ -286,12 +284,17 @@ class Enumerator:
         )
         findings.raise_if_any(UnwrittenTileError)
 
+    def must_be_written(self, access: Access) -> bool:
+        """Whether a tile of this array that is read must have a writer (or be version 0)."""
+        role = self.program.roles(In, Out, Temp)[access.array]
+        return not (isinstance(role, In) or (isinstance(role, Out) and role.fill is not None))
+
     def check_read(
         self, statement: Statement, access: Access, index: list[IntArray], found: Any, table: Any, rows: Any
     ) -> None:
-        role = self.program.roles(In, Out, Temp)[access.array]
-        if isinstance(role, In) or (isinstance(role, Out) and role.fill is not None):
+        if not self.must_be_written(access):
             return
+        role = self.program.roles(In, Out, Temp)[access.array]
         missing = ~found
         if isinstance(role, Temp) and role.of:
             missing &= index[0] != 0

@@ -10,6 +10,7 @@ graph is listed. Where no such formula exists, levels are computed from the list
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy.typing as npt
 
 from linnet.errors import BindError, ProgramError
 from linnet.programs.dependences import Edge
-from linnet.programs.enumeration import TaskArrays
+from linnet.programs.enumeration import TaskArrays, TooManyRows
 from linnet.programs.sets import SET, NotAffine, Sets
 from linnet.programs.statements import Statement
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _SAMPLE = (4, 6)
 _SAMPLE_TASKS = 20_000
+_SAMPLE_TILES = 400_000
 
 Formula = tuple[int, ...]
 """Coefficients of the loop variables, then of the sizes, then the constant."""
@@ -62,7 +64,7 @@ def affine_levels(program: TileProgram) -> list[Formula] | None:
         guess = _guess(program)
         if guess is not None and _is_tight_schedule(program, guess):
             return guess
-    except (NotAffine, isl.Error):
+    except (NotAffine, isl.Error, TooManyRows):
         pass
     return None
 
@@ -78,7 +80,7 @@ def _guess(program: TileProgram) -> list[Formula] | None:
             continue
         if bound.count() > _SAMPLE_TASKS:
             continue
-        arrays = bound.task_arrays()
+        arrays = replace(bound.enumerator(), most=_SAMPLE_TILES).arrays()
         level = asap_levels(arrays)
         for s, indices in enumerate(arrays.indices):
             ones = np.ones((len(indices), 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from linnet.errors import MissingExtraError, ProgramError
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
+from linnet.programs.enumeration import Enumerator, TooManyRows
 from linnet.programs.grammar import In, Out, Temp
 from linnet.programs.levels import Formula, affine_levels, asap_levels, level_function
 from linnet.programs.sets import IN, OUT, SET, NotAffine, greatest
@@ -195,22 +196,30 @@ def _from_listing(bound: BoundProgram) -> tuple[Steps, Steps, bool]:
             f"the profile of {bound!r} needs a list of {bound.count():,} tasks (at most {_MOST_TASKS:,}), "
             "because the levels of its tasks have no formula; bind it to smaller sizes"
         )
-    arrays = bound.task_arrays()
+    try:
+        return _listed(bound, replace(bound.enumerator(), most=4 * _MOST_TASKS))
+    except TooManyRows as error:
+        raise ProgramError(f"the profile of {bound!r} needs a list of too many tiles: {error}") from error
+
+
+def _listed(bound: BoundProgram, enumerator: Enumerator) -> tuple[Steps, Steps, bool]:
+    arrays = enumerator.arrays()
     level = asap_levels(arrays)
     steps = int(level.max()) + 1 if len(level) else 0
     parallelism = np.bincount(level, minlength=steps).astype(np.int64)
     change = np.zeros(steps + 1, dtype=np.int64)
     for array in bound.program.arrays:
-        _listed_lifetimes(bound, array, arrays.offsets, level, change)
+        _listed_lifetimes(bound, enumerator, array, arrays.offsets, level, change)
     return parallelism, np.cumsum(change)[:steps], True
 
 
-def _listed_lifetimes(bound: BoundProgram, array: str, offsets: Any, level: Any, change: Any) -> None:
+def _listed_lifetimes(
+    bound: BoundProgram, enumerator: Enumerator, array: str, offsets: Any, level: Any, change: Any
+) -> None:
     """Add +1 at the step each tile of an array comes alive, -1 after the step that reads it last."""
     role = bound.program.arrays[array]
     based = isinstance(role, Temp) and role.of is not None
     found: dict[str, list[Any]] = {"writes": [], "reads": []}
-    enumerator = bound.enumerator()
     for statement in bound.program.statements:
         table = enumerator.columns(statement.loops, statement.guards)
         for kind, rows in found.items():

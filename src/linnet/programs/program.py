@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from linnet.programs.check import check, check_statements
 from linnet.programs.compiled import Compiled
 from linnet.programs.compose import compose
 from linnet.programs.diagnostics import Findings
+from linnet.programs.enumeration import TooManyRows
 from linnet.programs.grammar import ArrayRole, In, Out, Program, Size, Table, Temp
 from linnet.programs.parse import parse_function, parse_source
 from linnet.programs.printing import show_program
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _SMALL = (0, 1, 2, 3, 5)
 """Sizes at which programs that are not affine are checked when they are defined."""
 _SMALL_TASKS = 4_000
+_SMALL_TILES = 400_000
 _SMALL_BINDINGS = 40
 
 
@@ -141,7 +144,8 @@ class TileProgram:
         """
         bound = BoundProgram(self, sizes)
         if self._verify and self.tables and self.unproven and bound.count() <= _SMALL_TASKS:
-            bound.verify()
+            with suppress(TooManyRows):
+                bound.verify(_SMALL_TILES)
         return bound
 
     def then(
@@ -176,11 +180,11 @@ class TileProgram:
                 bound = BoundProgram(self, dict(zip(self.sizes, values, strict=True)))
                 if bound.count() > _SMALL_TASKS:
                     continue
-                bound.verify()
+                bound.verify(_SMALL_TILES)
             except (SingleAssignmentError, UnwrittenTileError):
                 raise
-            except (ProgramError, BindError, ArithmeticError, ValueError):
-                continue  # the program is not defined at these sizes
+            except (ProgramError, BindError, ArithmeticError, ValueError, TooManyRows):
+                continue  # the program is not defined at these sizes, or not small
             tried += 1
 
     def __reduce__(self) -> tuple[Any, ...]:

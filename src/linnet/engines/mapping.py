@@ -1,9 +1,10 @@
 """Tiles that lie in files mapped into memory.
 
-Their pages count as memory of this process once they were touched, until they are let go
-with `madvise`; what was written to them stays in the file. That is how a run with a budget
-forgets a tile without losing it. Private mappings (mode "c") keep their changes in memory
-alone and are left untouched.
+Their pages count as memory of this process once they were touched, and so do the pages
+around them that the system maps along, until they are let go with `madvise`; what was
+written to them stays in the file. So a run with a budget copies such tiles, a few rows at a
+time, and lets go of the pages at once: what it counts is then what it takes. Private
+mappings (mode "c") keep their changes in memory alone and are left untouched.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from linnet.tiles import Tile
 _SLAB = 64 * 2**20
 """Spilled tiles share files of at least this size: each mapping costs a file descriptor."""
 _PAGE = mmap.PAGESIZE
+_AROUND = 65_536
+"""Linux maps pages that are in its cache along with the one touched, in windows of this size."""
+_PIECE = 2**20
+"""Bytes of a mapped file that are touched before they are let go."""
 
 
 class Place(NamedTuple):
@@ -46,25 +51,37 @@ def place_of(tile: Tile) -> Place | None:
     return Place(base, tile.__array_interface__["data"][0] - start)
 
 
-def forget(tile: Tile, place: Place) -> None:
-    """Let go of the pages of a mapped tile; they are read from the file when next touched."""
-    for first, last in _spans(tile, place.offset):
-        start = first // _PAGE * _PAGE
-        place.owner.madvise(mmap.MADV_DONTNEED, start, min(last, len(place.owner)) - start)
+def loaded(tile: Tile) -> Tile:
+    """A copy in memory of a tile in a mapped file, in the same order."""
+    copy = np.empty_like(tile, order="K", subok=False)
+    _transfer(copy, tile, tile)
+    return copy
 
 
-def _spans(tile: Tile, offset: int) -> list[tuple[int, int]]:
-    """The bytes of a tile in its file, as spans; rows that lie close are one span."""
-    if tile.size == 0:
-        return []
-    axes = sorted(zip(tile.shape, tile.strides, strict=True), key=lambda axis: -abs(axis[1]))
-    low = offset + sum((n - 1) * step for n, step in axes if step < 0)
-    length = tile.itemsize + sum((n - 1) * abs(step) for n, step in axes)
-    if not axes or length <= 2 * tile.nbytes + _PAGE:
-        return [(low, low + length)]
-    count, step = axes[0]
-    inner = length - (count - 1) * abs(step)
-    return [(low + k * abs(step), low + k * abs(step) + inner) for k in range(count)]
+def stored(tile: Tile, place: Tile) -> None:
+    """Copy a tile into its place in a mapped file."""
+    _transfer(place, tile, place)
+
+
+def _transfer(target: Tile, source: Tile, mapped: Tile) -> None:
+    """Copy in pieces, and let go of the pages of the mapped side after each."""
+    found = place_of(mapped)
+    if found is None or mapped.size == 0:
+        np.copyto(target, source, casting="same_kind")
+        return
+    axis = int(np.argmax(np.abs(mapped.strides))) if mapped.ndim else 0
+    step = max(1, _PIECE // max(1, abs(mapped.strides[axis]))) if mapped.ndim else 1
+    start = found.offset - mapped.__array_interface__["data"][0]
+    for first in range(0, mapped.shape[axis] if mapped.ndim else 1, step):
+        piece = (*(slice(None),) * axis, slice(first, first + step)) if mapped.ndim else ()
+        np.copyto(target[piece], source[piece], casting="same_kind")
+        part = mapped[piece]
+        low = start + part.__array_interface__["data"][0]
+        low += sum((n - 1) * s for n, s in zip(part.shape, part.strides, strict=True) if s < 0)
+        extent = part.itemsize + sum((n - 1) * abs(s) for n, s in zip(part.shape, part.strides, strict=True))
+        begin = max(0, low // _AROUND * _AROUND)
+        end = min(-(-(low + extent) // _AROUND) * _AROUND, len(found.owner))
+        found.owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def mapped_zeros(shape: tuple[int, ...], dtype: DTypeLike, scratch: str | None = None) -> NDArray[Any]:
@@ -100,7 +117,7 @@ class Scratch:
         flipped = tile.ndim > 1 and tile.strides[0] < tile.strides[-1]
         source = tile.T if flipped else tile
         copy = slot[: tile.nbytes].view(tile.dtype).reshape(source.shape)
-        copy[...] = source
+        stored(source, copy)
         return (copy.T if flipped else copy), slot
 
     def give_back(self, slot: NDArray[Any], nbytes: int) -> None:

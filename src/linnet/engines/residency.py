@@ -6,17 +6,18 @@ before it happens: its readers are, and the order in which they will be taken.
 
 What counts: intermediate tiles, results, and whatever lies in mapped files. Arrays the
 caller holds in memory are the caller's. `admit` and `end` are called with the run's lock
-held; `make_room`, which copies to disk, without it.
+held; `prepare`, which copies from and to disk, without it.
 """
 
 from __future__ import annotations
 
 import heapq
+import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from linnet.engines.budget import Needs
-from linnet.engines.mapping import Scratch, forget, place_of
+from linnet.engines.mapping import Scratch, loaded, place_of
 from linnet.engines.schedule import Schedule
 from linnet.engines.shapes import operands
 from linnet.engines.store import TileStore
@@ -52,7 +53,7 @@ class Residency:
         made = {name for name, role in roles.items() if isinstance(role, Temp | Out) and name not in given}
         mapped = {name for name, array in given.items() if any(map(place_of, array.tiles.values()))}
         self._counted = made | mapped
-        self._twice = mapped & {name for name, role in roles.items() if isinstance(role, Out)}
+        self._loading = threading.Lock()
         self._resident: dict[TileKey, int] = {}
         self._pins: dict[TileKey, int] = {}
         self._reserved: dict[int, int] = {}
@@ -74,8 +75,7 @@ class Residency:
         reserve = 0
         for key in operands(call.outputs):
             size = self._needs.bytes(key)
-            # A result with a place in a mapped file is there twice for a moment.
-            reserve += (largest if size is None else size) * (2 if key.array in self._twice else 1)
+            reserve += largest if size is None else size
         more = sum(size for key, size in sizes.items() if key not in self._pins)
         held = self._pinned + sum(self._reserved.values())
         if held + more + reserve > self._budget:
@@ -161,22 +161,32 @@ class Residency:
 
     # ---- without the lock
 
-    def make_room(self, number: int, lock: AbstractContextManager[object]) -> None:
-        """Let go of the tiles chosen for this task: mapped ones as they are, others after a copy to disk."""
+    def prepare(self, number: int, call: Call, lock: AbstractContextManager[object]) -> None:
+        """Bring the tiles of an admitted task into memory, after those chosen have left it."""
         for key in self._victims.pop(number):
-            tile = self._store.get(key)
-            if tile is None:
+            self._drop(key, lock)
+        on_disk = self._store.on_disk
+        for key in operands(call.args):
+            if key not in on_disk:
                 continue
-            place = place_of(tile)
-            if place is None:
-                copy, slot = self._scratch.store(tile)
-                self.spilled += tile.nbytes
-                with lock:
-                    # Meanwhile a last reader may have come and gone.
-                    kept = self._store.moved(key, tile, copy, slot)
-                if not kept:
-                    self._scratch.give_back(slot, tile.nbytes)
-                    continue
-                tile, place = copy, place_of(copy)
-            if place is not None:
-                forget(tile, place)
+            with self._loading:  # one at a time: two tasks often need the same tile at once
+                tile = self._store.get(key)
+                if tile is not None and tile is on_disk.get(key):
+                    copy = loaded(tile)
+                    with lock:
+                        self._store.moved(key, tile, copy)
+
+    def _drop(self, key: TileKey, lock: AbstractContextManager[object]) -> None:
+        """Let go of a tile in memory; one that is not on disk is written there first."""
+        tile, copy = self._store.get(key), self._store.on_disk.get(key)
+        if tile is None or tile is copy:
+            return
+        slot = None
+        if copy is None:
+            copy, slot = self._scratch.store(tile)
+            self.spilled += tile.nbytes
+        with lock:
+            # Meanwhile a task may have asked for it, or its last reader has come and gone.
+            kept = key not in self._pins and self._store.moved(key, tile, copy, slot)
+        if slot is not None and not kept:
+            self._scratch.give_back(slot, tile.nbytes)

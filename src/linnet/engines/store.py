@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.engines.mapping import Scratch
+from linnet.engines.mapping import Scratch, loaded, place_of, stored
 from linnet.errors import InputError
 from linnet.programs import BoundProgram, Out, Temp
 from linnet.tiles import Index, Tile, TiledArray, TileKey
@@ -28,7 +28,7 @@ class TileStore:
     """Tiles by key, and how many tasks will still read each `Temp` tile.
 
     Different threads may read and write different tiles at once; `release` and `moved` are
-    for one thread at a time.
+    for one thread at a time. A tile that is also on disk may leave memory and come back.
     """
 
     def __init__(
@@ -44,6 +44,8 @@ class TileStore:
         self._out = {name: array.tiles for name, array in (out or {}).items()}
         self._scratch = scratch
         self._slots: dict[TileKey, NDArray[Any]] = {}
+        self.on_disk: dict[TileKey, Tile] = {}
+        """Tiles that lie in mapped files, whether or not they are also in memory."""
         self._tiles: dict[TileKey, Tile] = {}
         self.get = self._tiles.get
         """The tile of a key, or None if it is not there."""
@@ -51,6 +53,10 @@ class TileStore:
         self._readers: dict[TileKey, int] = {}
         for name, array in inputs.items():
             self._tiles.update((key, _read_only(tile)) for key, tile in array.keyed(name))
+        if scratch is not None:
+            self.on_disk.update(
+                (key, tile) for key, tile in self._tiles.items() if place_of(tile) is not None
+            )
 
     def put(self, key: TileKey, tile: Tile, readers: int) -> bool:
         """Keep a tile for its readers; False if it is a `Temp` that nobody reads."""
@@ -66,7 +72,7 @@ class TileStore:
         return True
 
     def _placed(self, key: TileKey, tile: Tile) -> Tile:
-        """The tile, copied to where the caller wants it."""
+        """The tile, copied to where the caller wants it; the copy is kept, unless it is in a file."""
         place = self._out[key.array].get(key.index)
         if place is None or place.shape != tile.shape:
             expected = "no tile is" if place is None else f"a tile of shape {place.shape} is"
@@ -74,16 +80,25 @@ class TileStore:
                 f"{key} was written with shape {tile.shape}, but in the array given for {key.array} "
                 f"{expected} there; give one that is cut as the result is"
             )
+        if self._scratch is not None and place_of(place) is not None:
+            stored(tile, place)
+            self.on_disk[key] = place.view()
+            return tile if tile.dtype == place.dtype else loaded(place)
         np.copyto(place, tile, casting="same_kind")
         return place.view()
 
-    def moved(self, key: TileKey, old: Tile, new: Tile, slot: NDArray[Any]) -> bool:
-        """The tile is on disk from now on; False if meanwhile it is gone or was claimed."""
+    def moved(self, key: TileKey, old: Tile, new: Tile, slot: NDArray[Any] | None = None) -> bool:
+        """The other copy of a tile is the one to use; False if it is gone or was claimed.
+
+        `slot` is the place on disk that a tile was given, if it had none.
+        """
         if self._tiles.get(key) is not old or old.flags.writeable:
             return False
         new.setflags(write=False)
         self._tiles[key] = new
-        self._slots[key] = slot
+        if slot is not None:
+            self._slots[key] = slot
+            self.on_disk[key] = new
         return True
 
     def get_fill(self, key: TileKey) -> Tile | None:
@@ -97,7 +112,7 @@ class TileStore:
 
     def claim(self, key: TileKey, tile: Tile) -> bool:
         """Whether the task that reads this tile now is the last to do so; if so it may overwrite it."""
-        if self._readers.get(key) != 1 or key in self._slots:
+        if self._readers.get(key) != 1 or self.on_disk.get(key) is tile:
             return False
         try:
             tile.setflags(write=True)
@@ -118,6 +133,7 @@ class TileStore:
                 del self._readers[key]
                 size = self._tiles.pop(key).nbytes
                 dropped.append((key, size))
+                self.on_disk.pop(key, None)
                 if key in self._slots and self._scratch is not None:
                     self._scratch.give_back(self._slots.pop(key), size)
         return dropped
@@ -132,8 +148,9 @@ class TileStore:
         found: dict[str, dict[Index, Tile]] = {name: {} for name in self._outputs}
         for key, tile in self._tiles.items():
             if key.array in found:
+                given = self._out.get(key.array)
                 tile.setflags(write=True)
-                found[key.array][key.index] = tile
+                found[key.array][key.index] = tile if given is None else given[key.index]
         return found
 
 

@@ -264,7 +264,7 @@ class _Run:
                     self._emit(TaskStarted(self._job, time.time(), task, call.kernel, worker))
                 try:
                     if residency is not None:
-                        residency.make_room(number, self._lock)
+                        residency.prepare(number, call, self._lock)
                     if schedule.alone and self._blas.worthwhile(call, self._store.get, self._deterministic):
                         with self._blas.widened():
                             done = execute(task, call, schedule.children(number))

@@ -1,0 +1,224 @@
+"""The threads engine with a memory budget: what it takes, what it spills, what it refuses."""
+
+from __future__ import annotations
+
+import gc
+import mmap
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnet.algorithms.cholesky import cholesky, factor
+from linnet.algorithms.gemm import product
+from linnet.engines import Threads
+from linnet.engines.budget import BudgetError
+from linnet.engines.mapping import Scratch, loaded, mapped_zeros, place_of, stored
+from linnet.errors import InputError
+from linnet.kernels import kernel
+from linnet.programs import In, Out, Temp, tile_program
+from linnet.tiles import TiledArray
+
+
+@kernel("m_next", shape=lambda x: x)
+def following(x):
+    return x + 1
+
+
+@kernel("m_add", shape=lambda x, y: x)
+def add_up(x, y):
+    return x + y
+
+
+@kernel("m_secret")
+def secret(x):
+    return np.concatenate([x] * 8)
+
+
+@tile_program
+def there_and_back(A: In, B: Out, S: Temp, N: int):
+    """Every S is made before the first is read again."""
+    for i in range(N):
+        S[i] = m_next(A[i])
+    for i in range(N):
+        B[i] = m_add(S[N - 1 - i], S[i])
+
+
+def rss():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * mmap.PAGESIZE
+
+
+class Peak:
+    """Resident memory above what it was, sampled."""
+
+    def __enter__(self):
+        gc.collect()
+        self.base = self.top = rss()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def watch(self):
+        while not self.over.wait(0.002):
+            self.top = max(self.top, rss())
+
+    def __exit__(self, *error):
+        self.over.set()
+        self.thread.join()
+
+    @property
+    def bytes(self):
+        return self.top - self.base
+
+
+def spd(n, dtype="f8"):
+    a = np.random.default_rng(n).standard_normal((n, n)).astype(dtype)
+    return a @ a.T + n * np.eye(n, dtype=dtype)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 40), st.integers(3, 60), st.integers(1, 3))
+def test_any_budget_that_holds_a_task_gives_the_same_result(tiles, budget, workers):
+    a = np.arange(tiles * 16.0)
+    given_tiles = TiledArray.from_numpy(a, 16)
+    engine = Threads(workers, memory=budget * 128)
+    out = engine.run(there_and_back.bind(N=tiles), {"A": given_tiles})["B"].to_numpy()
+    whole = (a + 1).reshape(tiles, 16)
+    assert np.array_equal(out, (whole + whole[::-1]).ravel())
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 50), st.integers(2, 13), st.sampled_from(["f4", "f8"]), st.booleans(), st.booleans())
+def test_cholesky_in_little_memory(n, tile, dtype, mapped, right_looking):
+    a = spd(n, dtype)
+    if mapped:
+        source = mapped_zeros(a.shape, a.dtype)
+        source[...] = a
+    else:
+        source = a
+    # one task of the left-looking program reads two rows of tiles
+    tiles = -(-n // tile)
+    engine = Threads(2, memory=(2 * tiles + 3) * tile * tile * a.itemsize)
+    expected = factor(a, tile=tile, engine=Threads(1))
+    if right_looking:
+        inputs = {"A": TiledArray.from_numpy(source, tile, copy=False)}
+        found = engine.run(cholesky.bind(N=tiles), inputs)["O"].to_numpy()
+        assert np.allclose(found, expected, rtol=1e-3, atol=1e-3)
+    else:
+        assert np.array_equal(factor(source, tile=tile, engine=engine), expected)
+    assert np.array_equal(source, a)
+
+
+def test_resident_memory_stays_within_the_budget():
+    n, tile = 2048, 128
+    a = mapped_zeros((n, n), "f8")
+    a[...] = spd(n)
+    expected = factor(np.asarray(a), tile=tile, engine=Threads(2))
+    place_of(a).owner.madvise(mmap.MADV_DONTNEED)
+    budget = a.nbytes // 4
+    with Peak() as peak:
+        found = factor(a, tile=tile, engine=Threads(2, memory=budget))
+    assert peak.bytes <= 1.1 * budget + 4e6
+    assert np.array_equal(found, expected)
+    assert place_of(found) is not None
+
+
+def test_a_plan_that_cannot_fit_is_refused_before_it_starts():
+    a = TiledArray.from_numpy(np.zeros(80_000), 10_000)
+    started = time.perf_counter()
+    with pytest.raises(
+        BudgetError,
+        match=r"(?s)one task needs 160.0 kB in 2 tiles at once, and the budget is "
+        r"100.0 kB; give memory='160.0 kB' or more, or cut into smaller tiles.*S\[i\] = m_next",
+    ):
+        Threads(memory="100 kB").run(there_and_back.bind(N=8), {"A": a})
+    assert time.perf_counter() - started < 5
+    with pytest.raises(MemoryError):
+        factor(np.eye(64), tile=32, engine=Threads(memory=100))
+
+
+def test_a_result_of_undeclared_shape_is_refused_when_it_is_read():
+    @tile_program
+    def swell(A: In, B: Out, S: Temp, N: int):
+        for i in range(N):
+            S[i] = m_secret(A[i])
+            B[i] = m_next(S[i])
+
+    a = TiledArray.from_numpy(np.zeros(2000), 1000)
+    engine = Threads(memory=20_000)
+    with pytest.raises(BudgetError, match="one task needs 128.0 kB in 2 tiles"):
+        engine.run(swell.bind(N=2), {"A": a})
+    out = Threads(memory="1 MB").run(swell.bind(N=2), {"A": a})["B"]
+    assert out.shape == (16_000,)
+
+
+def test_results_may_go_to_a_mapped_file(tmp_path):
+    a, b = np.random.default_rng(0).standard_normal((2, 90, 90))
+    out = np.memmap(tmp_path / "c.bin", "f8", "w+", shape=(90, 90))
+    found = product(a, b, tile=20, engine=Threads(2, memory=20 * 20 * 8 * 12), out=out)
+    assert found is out
+    out.flush()
+    assert np.allclose(np.fromfile(tmp_path / "c.bin").reshape(90, 90), a @ b)
+
+
+def test_places_for_results_are_checked():
+    a = TiledArray.from_numpy(np.zeros(4), 2)
+    engine = Threads(1)
+    wrong = TiledArray.over(np.zeros(6), TiledArray.from_numpy(np.zeros(6), 3).layout)
+    with pytest.raises(
+        InputError, match=r"B\[\d\] was written with shape \(2,\), but in the array given for B"
+    ):
+        engine.run(there_and_back.bind(N=2), {"A": a}, out={"B": wrong})
+    with pytest.raises(InputError, match="there_and_back has no Out array 'S'; it has B"):
+        engine.run(there_and_back.bind(N=2), {"A": a}, out={"S": wrong})
+    locked = TiledArray.from_numpy(np.zeros(4), 2, copy=False)
+    with pytest.raises(InputError, match=r"B\[0\] was given as a place for a result, but is read-only"):
+        engine.run(there_and_back.bind(N=2), {"A": a}, out={"B": locked})
+    with pytest.raises(
+        InputError, match=r'memory=\'much\': give bytes as a number, or as text such as "2 GB"'
+    ):
+        Threads(memory="much")
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.booleans(), st.booleans())
+def test_mapped_tiles_are_copied_exactly(rows, columns, turned, flipped):
+    whole = mapped_zeros((64, 700), "f8")
+    whole[...] = np.arange(64 * 700.0).reshape(64, 700)
+    tile = whole[3 : 3 + rows, 5 : 5 + columns]
+    tile = tile.T if turned else tile
+    tile = tile[::-1] if flipped else tile
+    copy = loaded(tile)
+    assert np.array_equal(copy, tile)
+    assert copy.strides == np.empty_like(tile, order="K").strides
+    stored(copy + 1, tile)
+    assert np.array_equal(tile, copy + 1)
+    if rows and columns:
+        assert place_of(tile).offset >= 0
+
+
+def test_private_mappings_are_left_alone(tmp_path):
+    np.zeros(4096).tofile(tmp_path / "x.bin")
+    private = np.memmap(tmp_path / "x.bin", "f8", "c")
+    private[:] = 7
+    assert place_of(private) is None
+    out = Threads(memory="1 MB").run(
+        there_and_back.bind(N=4), {"A": TiledArray.from_numpy(private, 1024, copy=False)}
+    )
+    assert (out["B"].to_numpy() == 16).all()
+    assert (private == 7).all()
+
+
+def test_places_on_disk_are_used_again():
+    scratch = Scratch(None)
+    tile = np.arange(12.0).reshape(3, 4)
+    copy, slot = scratch.store(tile.T)
+    assert np.array_equal(copy, tile.T)
+    scratch.give_back(slot, tile.nbytes)
+    again, same = scratch.store(tile + 1)
+    assert same is slot
+    assert np.array_equal(again, tile + 1)

@@ -1,0 +1,31 @@
+"""How matrices are cut for the reduction to a band: what SVD and Hermitian eigenvalues share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from linnet.errors import InputError
+from linnet.tiles import TiledArray
+
+PANELS = 4
+"""Panels to a tile. The band is as wide as a panel."""
+GROUP = 32
+"""Sweeps of the chase whose reflectors are applied together."""
+SLABS = 8
+"""Slabs of columns in which vectors are computed."""
+
+
+def panel_width(matrix: TiledArray) -> int:
+    """How wide a panel is: a part of a tile, or all of it where it has no such parts.
+
+    >>> [panel_width(TiledArray.from_numpy(np.zeros((20, 20)), tile)) for tile in (8, 7)]
+    [2, 7]
+    """
+    sizes = np.diff(matrix.layout.boundaries[1])
+    if len(set(sizes[:-1].tolist())) > 1 or sizes[-1] > sizes[0]:
+        raise InputError(
+            "the reduction to a band takes tiles of one width (the last may be narrower); "
+            f"got {sizes.tolist()}"
+        )
+    tile = int(sizes[0])
+    return tile // PANELS if tile % PANELS == 0 else tile

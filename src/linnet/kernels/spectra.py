@@ -1,0 +1,198 @@
+"""Kernels of the small problem: bands, bidiagonal and tridiagonal matrices, on LAPACK.
+
+A band comes as the blocks that the reduction leaves: `D`, a diagonal block and what is beside it.
+Values alone take LAPACK's own reduction of a band by rotations; for vectors the chase keeps its
+reflectors, and divide and conquer gives the vectors of the bidiagonal or tridiagonal matrix.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.errors import LinAlgError
+from linnet.kernels.bulge import Band, chase
+from linnet.kernels.fortran import Matrix, address, blas_dtype, integer, routine
+from linnet.kernels.registry import kernel
+
+Array = NDArray[Any]
+
+
+def hermitian_band(blocks: list[Matrix]) -> Band:
+    """The band whose column blocks are given: a whole diagonal block on an upper triangle."""
+    widths = [block.shape[1] for block in blocks]
+    band = Band(sum(widths), max((*widths, 1)), blas_dtype(*blocks))
+    at = 0
+    for block in blocks:
+        rows, columns = block.shape
+        band.block((at, at), (columns, rows))[0] = block.T.conj()
+        at += columns
+    band.mirror()
+    return band
+
+
+def upper_band(diagonal: list[Matrix], beside: list[Matrix]) -> Band:
+    """The band with given upper triangles on its diagonal and lower triangles right of them."""
+    widths = [block.shape[1] for block in diagonal]
+    band = Band(sum(widths), max((*widths, 1)), blas_dtype(*diagonal))
+    at = 0
+    for block, right in zip(diagonal, beside, strict=True):
+        rows, columns = block.shape
+        band.block((at, at), (rows, columns))[0] = block
+        band.block((at, at + columns), right.shape)[0] = right
+        at += columns
+    return band
+
+
+@kernel("chase_hermitian", outputs=4)
+def chase_hermitian(blocks: list[Matrix]) -> tuple[Array, Array, Array, Array]:
+    """A Hermitian band to a tridiagonal matrix: its diagonal, what is beside it, and `v`, `tau`.
+
+    >>> d, e, v, tau = chase_hermitian([np.array([[2.0], [1.0]]), np.array([[3.0]])])
+    >>> d, e
+    (array([2., 3.]), array([1.]))
+    """
+    done = chase(hermitian_band(blocks), hermitian=True)
+    return done.diagonal, done.beside, done.right.v, done.right.tau
+
+
+@kernel("chase_upper", outputs=6)
+def chase_upper(
+    diagonal: list[Matrix], beside: list[Matrix]
+) -> tuple[Array, Array, Array, Array, Array, Array]:
+    """An upper band to a bidiagonal matrix: its diagonals, then `v`, `tau` from the left and the right.
+
+    >>> d, e, *_ = chase_upper([np.array([[2.0]]), np.array([[3.0]])], [np.array([[1.0]]), np.zeros((1, 0))])
+    >>> d, e
+    (array([2., 3.]), array([1.]))
+    """
+    done = chase(upper_band(diagonal, beside), hermitian=False)
+    return done.diagonal, done.beside, done.left.v, done.left.tau, done.right.v, done.right.tau
+
+
+@kernel("hermitian_band_values")
+def hermitian_band_values(blocks: list[Matrix]) -> Array:
+    """The eigenvalues of a Hermitian band, ascending.
+
+    >>> hermitian_band_values([np.array([[2.0], [1.0]]), np.array([[2.0]])])
+    array([1., 3.])
+    """
+    band = hermitian_band(blocks)
+    n, code = band.size, band.dtype.char
+    scaled = band.rescaled()
+    stored = band.stored(0)
+    diagonal, beside = _reals(n, code), _reals(n, code)
+    work, unused = np.empty(max(n, 1), band.dtype), np.empty(1, band.dtype)
+    info = ctypes.c_int(0)
+    routine("hbtrd" if code in "FD" else "sbtrd", code)(
+        b"N", b"U", integer(n), integer(band.width), address(stored), integer(band.width + 1),
+        address(diagonal), address(beside), address(unused), integer(1), address(work), ctypes.byref(info),
+    )  # fmt: skip
+    routine("sterf", diagonal.dtype.char)(integer(n), address(diagonal), address(beside), ctypes.byref(info))
+    _converged(info, "eigenvalues")
+    return diagonal * scaled
+
+
+@kernel("upper_band_values")
+def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
+    """The singular values of an upper band, descending.
+
+    >>> upper_band_values([np.array([[3.0]]), np.array([[4.0]])], [np.array([[0.0]]), np.zeros((1, 0))])
+    array([4., 3.])
+    """
+    band = upper_band(diagonal, beside)
+    n, code = band.size, band.dtype.char
+    scaled = band.rescaled()
+    stored = band.stored(0)
+    values, above = _reals(n, code), _reals(n, code)
+    work, unused = np.empty(2 * max(n, 1), band.dtype), np.empty(1, band.dtype)
+    reals = _reals(n, code)
+    info = ctypes.c_int(0)
+    extra = (address(reals),) if code in "FD" else ()
+    routine("gbbrd", code)(
+        b"N", integer(n), integer(n), integer(0), integer(0), integer(band.width), address(stored),
+        integer(band.width + 1), address(values), address(above), address(unused), integer(1),
+        address(unused), integer(1), address(unused), integer(1), address(work), *extra, ctypes.byref(info),
+    )  # fmt: skip
+    more = _reals(4 * n, code)
+    nothing = _reals(1, code)
+    routine("bdsqr", values.dtype.char)(
+        b"U", integer(n), integer(0), integer(0), integer(0), address(values), address(above),
+        address(nothing), integer(1), address(nothing), integer(1), address(nothing), integer(1),
+        address(more), ctypes.byref(info),
+    )  # fmt: skip
+    _converged(info, "singular values")
+    return values * scaled
+
+
+@kernel("tridiagonal_vectors", outputs=2)
+def tridiagonal_vectors(diagonal: Array, beside: Array, slabs: int) -> tuple[Array, list[Matrix]]:
+    """The eigenvalues, ascending, and eigenvectors of a tridiagonal matrix, these in slabs of columns.
+
+    >>> values, (z,) = tridiagonal_vectors(np.array([2.0, 2.0]), np.array([1.0]), 1)
+    >>> bool(np.allclose(values, [1.0, 3.0])), z.shape
+    (True, (2, 2))
+    """
+    n = len(diagonal)
+    values, above = diagonal.copy(), np.append(beside, beside.dtype.type(0))
+    z = np.empty((n, n), values.dtype, order="F")
+    work = np.empty(1 + 4 * n + n * n, values.dtype)
+    integers = np.empty(3 + 5 * n, np.intc)
+    info = ctypes.c_int(0)
+    routine("stedc", values.dtype.char)(
+        b"I", integer(n), address(values), address(above), address(z), integer(max(n, 1)),
+        address(work), integer(len(work)), address(integers), integer(len(integers)), ctypes.byref(info),
+    )  # fmt: skip
+    _converged(info, "eigenvalues")
+    return values, cut_columns(z, slabs)
+
+
+@kernel("bidiagonal_vectors", outputs=3)
+def bidiagonal_vectors(
+    diagonal: Array, beside: Array, rows: int, columns: int, slabs: int
+) -> tuple[Array, list[Matrix], list[Matrix]]:
+    """The singular values, descending, and both sets of singular vectors of an upper bidiagonal matrix.
+
+    The left vectors are set into the corner of a `rows` × `columns` identity. Both sets come
+    in slabs of columns.
+
+    >>> s, (u,), (v,) = bidiagonal_vectors(np.array([3.0, 4.0]), np.array([0.0]), 3, 2, 1)
+    >>> s, u.shape, v.shape
+    (array([4., 3.]), (3, 2), (2, 2))
+    """
+    n = len(diagonal)
+    values, above = diagonal.copy(), np.append(beside, beside.dtype.type(0))
+    u = np.zeros((rows, columns), values.dtype, order="F")
+    vt = np.empty((n, n), values.dtype, order="F")
+    work = np.empty(3 * n * n + 4 * n + 1, values.dtype)
+    integers = np.empty(8 * n + 1, np.intc)
+    unused, none = np.empty(1, values.dtype), np.empty(1, np.intc)
+    info = ctypes.c_int(0)
+    routine("bdsdc", values.dtype.char)(
+        b"U", b"I", integer(n), address(values), address(above), address(u), integer(max(rows, 1)),
+        address(vt), integer(max(n, 1)), address(unused), address(none), address(work), address(integers),
+        ctypes.byref(info),
+    )  # fmt: skip
+    _converged(info, "singular values")
+    extra = np.arange(n, min(rows, columns))
+    u[extra, extra] = 1
+    return values, cut_columns(u, slabs), cut_columns(vt.T, slabs)
+
+
+def cut_columns(matrix: Matrix, slabs: int) -> list[Matrix]:
+    """The matrix in `slabs` slabs of columns, as equal as can be, each on its own in Fortran order."""
+    edges = [matrix.shape[1] * slab // slabs for slab in range(slabs + 1)]
+    return [np.array(matrix[:, low:high], order="F") for low, high in itertools.pairwise(edges)]
+
+
+def _reals(n: int, code: str) -> Array:
+    return np.zeros(max(n, 1), np.float32 if code in "fF" else np.float64)
+
+
+def _converged(info: ctypes.c_int, what: str) -> None:
+    if info.value > 0:
+        raise LinAlgError(f"the {what} did not converge; is every element of the matrix finite?")

@@ -1,52 +1,211 @@
-"""QR of any matrix by tiles, with a flat tree: each panel folds the tiles below the diagonal one by one.
+"""QR of any matrix: small ones by LAPACK, tall and skinny ones by a tree, all others by panels.
 
-`V` and `T` are the reflectors, `D` the triangle on the diagonal and `U` the row of tiles beside
-it while the rows below are folded into them, `S` what is left of the matrix before panel `k`.
+The programs are in `householder` (panels) and `tsqr` (trees).
 """
-# pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
+from linnet.algorithms.householder import factorise, qr, qr_with_q
 from linnet.algorithms.running import as_matrix, need_square_tiles, run
+from linnet.algorithms.tsqr import tall_skinny_qr, tall_skinny_r
+from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
+from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
-from linnet.kernels import copy, gemqrt, geqrt, tpmqrt, tpqrt
-from linnet.programs import In, Out, Temp, tile_program
-from linnet.tiles import TiledArray
+from linnet.kernels.fortran import promote
+from linnet.session import current_engine
+from linnet.tiles import Layout, TiledArray
+
+_SKINNY = 8
+"""A matrix with this many times more rows than columns is factorised by a tree."""
+
+Matrix = NDArray[Any]
 
 
-@tile_program
-def qr(A: In, R: Out(fill=0), S: Temp("A"), V: Temp, T: Temp, D: Temp, U: Temp, P: int, Q: int):
-    for k in range(min(P, Q)):
-        V[k, k], T[k, k], D[k, k] = geqrt(S[k, k, k], 32)
-        for n in range(k + 1, Q):
-            U[k, k, n] = gemqrt(V[k, k], T[k, k], S[k, k, n])
-        for m in range(k + 1, P):
-            V[m, k], T[m, k], D[m, k] = tpqrt(D[m - 1, k], S[k, m, k], 32)
-            for n in range(k + 1, Q):
-                U[m, k, n], S[k + 1, m, n] = tpmqrt(V[m, k], T[m, k], U[m - 1, k, n], S[k, m, n])
-        R[k, k] = copy(D[P - 1, k])
-        for n in range(k + 1, Q):
-            R[k, n] = copy(U[P - 1, k, n])
+class QRResult(NamedTuple):
+    """`A = Q·R`."""
+
+    Q: Matrix
+    R: Matrix
+
+
+def qr_factors(
+    a: Matrix | TiledArray,
+    mode: str = "reduced",
+    *,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    events: Sink | None = None,
+) -> QRResult | Matrix:
+    """`Q` with orthonormal columns and upper triangular `R`, with `Q·R = A`.
+
+    `mode` is "reduced" (`Q` is m×k and `R` k×n, k = min(m, n)), "complete" (`Q` is m×m and `R` m×n),
+    or "r" (`R` alone, k×n). A stack of matrices (..., m, n) is factorised one by one. The signs of
+    the rows of `R` are not determined.
+
+    >>> a = np.arange(12.0).reshape(4, 3) + np.eye(4, 3)
+    >>> q, r = qr_factors(a)
+    >>> q.shape, r.shape, bool(np.allclose(q @ r, a))
+    ((4, 3), (3, 3), True)
+    >>> qr_factors(a, "complete").Q.shape
+    (4, 4)
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise InputError(f"mode {mode!r} is not known; use 'reduced', 'complete' or 'r'")
+    checked = checked_matrix(a, "QR")
+    engine = current_engine() if engine is None else engine
+    if is_small(checked, tile):
+        known: Any = np.linalg.qr(computable(checked), mode)
+        return known if mode == "r" else QRResult(*known)
+    factors = {"reduced": _reduced, "complete": _complete, "r": _triangle}[mode]
+    if checked.ndim == 2:
+        found = factors(checked, tile, engine, events)
+    else:
+        found = one_by_one(computable(checked), lambda each: factors(each, tile, engine, events))
+    return found[0] if mode == "r" else QRResult(*found)
 
 
 def qr_r(
-    a: NDArray[Any] | TiledArray, *, tile: int = 256, engine: Engine | None = None, events: Sink | None = None
+    a: Matrix | TiledArray,
+    *,
+    tile: int | None = None,
+    engine: Engine | None = None,
+    events: Sink | None = None,
 ) -> TiledArray:
-    """The upper triangular (trapezoidal) factor `R` of `A = Q·R`, with min(m, n) rows.
+    """The upper triangular (trapezoidal) factor `R` of `A = Q·R` in tiles, with min(m, n) rows.
 
-    The signs of the rows of `R` are LAPACK's.
-
-    >>> import numpy as np
     >>> a = np.arange(12.0).reshape(4, 3) + np.eye(4, 3)
     >>> r = qr_r(a, tile=2).to_numpy()
     >>> bool(np.allclose(r.T @ r, a.T @ a)), r.shape
     (True, (3, 3))
     """
-    matrix = as_matrix(a, tile)
-    need_square_tiles(matrix, "QR")
+    matrix = square_tiles(a, tile)
     return run(qr.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["R"]
+
+
+# ---- the modes
+
+
+def _triangle(a: Any, tile: int | None, engine: Engine, events: Sink | None) -> tuple[Matrix]:
+    if is_skinny(a):
+        return (tall_skinny_r(a, tile=tile, engine=engine, events=events).to_numpy(),)
+    return (qr_r(a, tile=tile, engine=engine, events=events).to_numpy(),)
+
+
+def _reduced(a: Any, tile: int | None, engine: Engine, events: Sink | None) -> tuple[Matrix, Matrix]:
+    if is_skinny(a):
+        q, r = tall_skinny_qr(a, tile=tile, engine=engine, events=events)
+        return q.to_numpy(), r.to_numpy()
+    matrix = square_tiles(a, tile)
+    out = run(qr_with_q.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)
+    return out["O"].to_numpy(), out["R"].to_numpy()
+
+
+def _complete(a: Any, tile: int | None, engine: Engine, events: Sink | None) -> tuple[Matrix, Matrix]:
+    m, n = a.shape
+    if m <= n:
+        return _reduced(a, tile, engine, events)
+    matrix = square_tiles(a, tile)
+    dtype = promote(matrix.dtype)
+    _need_memory(m, dtype)
+    reflectors, triangle = factorise(matrix, engine=engine, events=events)
+    rest = reflectors.apply(_last_columns(matrix.layout, dtype), engine=engine, events=events)
+    q = np.empty((m, m), dtype)
+    q[:, :n] = reflectors.form(engine=engine, events=events)
+    q[:, n:] = rest
+    r = np.zeros((m, n), dtype)
+    r[:n] = triangle
+    return q, r
+
+
+def _last_columns(layout: Layout, dtype: np.dtype[Any]) -> TiledArray:
+    """The last m - n columns of the identity, in tiles; those that are zero share their memory."""
+    rows = layout.boundaries[0]
+    m, n = layout.shape
+    step = max(b - a for a, b in pairwise(rows))
+    cut = Layout((rows, (*range(0, m - n, step), m - n)))
+    tiles: dict[tuple[int, ...], Matrix] = {}
+    zeros: dict[tuple[int, ...], Matrix] = {}
+    for index in cut.indices():
+        down, across = cut.slices(index)
+        shape = cut.tile_shape(index)
+        shift = down.start - across.start - n
+        if -shape[0] < shift < shape[1]:
+            tiles[index] = np.eye(*shape, k=shift, dtype=dtype)
+        else:
+            tiles[index] = zeros.setdefault(shape, np.zeros(shape, dtype))
+    return TiledArray(cut, dtype, tiles)
+
+
+def _need_memory(m: int, dtype: np.dtype[Any]) -> None:
+    """Refuse a complete Q that this machine could not hold."""
+    needed = m * m * dtype.itemsize
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > present:
+        raise LinAlgError(
+            f"the complete Q of a matrix of {m:,} rows is {m:,}×{m:,}: {needed / 1e9:,.1f} GB, and this "
+            f"machine has {present / 1e9:,.1f} GB; use mode='reduced', or keep Q as reflectors "
+            "(linnet.algorithms.householder.factorise) and apply it"
+        )
+
+
+# ---- what QR and least squares share
+
+
+def checked_matrix(a: Any, what: str) -> Matrix | TiledArray:
+    """A matrix in tiles, or an array of at least two axes of numbers BLAS computes with."""
+    array = a if isinstance(a, TiledArray) else np.asarray(a)
+    if array.ndim < 2 or (isinstance(array, TiledArray) and array.ndim != 2):
+        raise LinAlgError(
+            f"{what} takes a matrix, or a stack of matrices; got an array of {array.ndim} axes, "
+            f"shape {array.shape}"
+        )
+    promote(array.dtype)
+    return array
+
+
+def computable(a: Matrix | TiledArray) -> Matrix:
+    """The array in a dtype BLAS computes with."""
+    array = np.asarray(a)
+    return array.astype(promote(array.dtype), copy=False)
+
+
+def is_small(a: Matrix | TiledArray, tile: int | None) -> bool:
+    """Whether each matrix goes straight to LAPACK: the user gave no tile size, and it is small."""
+    return tile is None and not isinstance(a, TiledArray) and a.shape[-2] * a.shape[-1] < SHORTCUT**2
+
+
+def is_skinny(a: Matrix | TiledArray) -> bool:
+    """Whether the matrix is so tall that a tree is better than panels; one in tiles is as it is cut."""
+    if isinstance(a, TiledArray) and a.grid[1] != 1:
+        return False
+    return a.shape[0] >= _SKINNY * max(1, a.shape[1])
+
+
+def square_tiles(a: Matrix | TiledArray, tile: int | None) -> TiledArray:
+    """The matrix in tiles that are square on the diagonal."""
+    side = tile_size(a.shape, promote(a.dtype), "qr") if tile is None else tile
+    matrix = as_matrix(a, side)
+    need_square_tiles(matrix, "QR")
+    return matrix
+
+
+def one_by_one(stack: Matrix, f: Callable[[Matrix], tuple[Matrix, ...]]) -> tuple[Matrix, ...]:
+    """The results of `f` on each matrix of a stack, stacked; every one of them has the same shape."""
+    batch = stack.shape[:-2]
+    found = [f(stack[index]) for index in np.ndindex(*batch)]
+    if not found:
+        found = [f(np.zeros(stack.shape[-2:], stack.dtype))]
+        return tuple(np.empty((*batch, *each.shape), each.dtype) for each in found[0])
+    return tuple(
+        np.stack([each[part] for each in found]).reshape(*batch, *found[0][part].shape)
+        for part in range(len(found[0]))
+    )

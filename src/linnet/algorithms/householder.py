@@ -1,0 +1,155 @@
+"""QR by panels, as tile programs: factorise, form Q, apply Q.
+
+A panel is a column of tiles from the diagonal down; it is factorised in one piece, and its
+reflectors are stored in tiles. What is right of it is updated tile by tile, so that the next panel
+starts as soon as its own column is ready. On two cores this was the fastest of the trees measured:
+panels 1.0; a flat tree over the tiles 1.3; a binary tree over the tiles 1.6 (4096 × 4096, tiles of 256).
+
+`V` and `T` are the reflectors, `S` what is left of the matrix before panel `k`, and `C` a column of
+`Q` on its way: `C[k, m, n]` has been through the reflectors of panel `k` and those after it.
+"""
+# pyright: reportInvalidTypeForm=false, reportIndexIssue=false
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+from linnet.algorithms.running import run
+from linnet.engines import Engine
+from linnet.errors import InputError
+from linnet.events import Sink
+from linnet.kernels import copy, gemm, gemm_add
+from linnet.kernels.panels import first_reflection, identity_add, panel_qr, project
+from linnet.programs import In, Out, Temp, TileProgram, tile_program
+from linnet.tiles import Layout, TiledArray
+
+
+@tile_program
+def qr(A: In, R: Out(fill=0), S: Temp("A"), V: Temp, T: Temp, W: Temp, P: int, Q: int):
+    for k in range(min(P, Q)):
+        V[k:P, k], T[0, k], R[k, k] = panel_qr(S[k, k:P, k])
+        for n in range(k + 1, Q):
+            W[k, n] = project(V[k:P, k], T[0, k], S[k, k:P, n])
+            R[k, n] = gemm_add(S[k, k, n], V[k, k], W[k, n])
+            for m in range(k + 1, P):
+                S[k + 1, m, n] = gemm_add(S[k, m, n], V[m, k], W[k, n])
+
+
+@tile_program
+def form_q(V: In, T: In, O: Out, C: Temp, W: Temp, P: int, K: int):
+    assert P >= K
+    for n in range(K):
+        W[n, n] = first_reflection(V[n, n], T[0, n])
+        C[n, n, n] = identity_add(V[n, n], W[n, n])
+        for m in range(n + 1, P):
+            C[n, m, n] = gemm(V[m, n], W[n, n])
+        for k in range(n - 1, -1, -1):
+            # Row k of the column is still zero: only the rows below it are projected.
+            W[k, n] = project(V[k + 1 : P, k], T[0, k], C[k + 1, k + 1 : P, n], adjoint=False)
+            C[k, k, n] = gemm(V[k, k], W[k, n])
+            for m in range(k + 1, P):
+                C[k, m, n] = gemm_add(C[k + 1, m, n], V[m, k], W[k, n])
+        for m in range(P):
+            O[m, n] = copy(C[0, m, n])
+
+
+@tile_program
+def apply_q(V: In, T: In, B: In, X: Out, C: Temp, W: Temp, P: int, K: int, N: int):
+    assert K >= 1
+    assert P >= K
+    for n in range(N):
+        for m in range(P):
+            C[min(m + 1, K), m, n] = copy(B[m, n])
+        for k in range(K - 1, -1, -1):
+            W[k, n] = project(V[k:P, k], T[0, k], C[k + 1, k:P, n], adjoint=False)
+            for m in range(k, P):
+                C[k, m, n] = gemm_add(C[k + 1, m, n], V[m, k], W[k, n])
+        for m in range(P):
+            X[m, n] = copy(C[0, m, n])
+
+
+@tile_program
+def apply_q_adjoint(V: In, T: In, B: In, X: Out, C: Temp("B"), W: Temp, P: int, K: int, N: int):
+    assert P >= K
+    for n in range(N):
+        for k in range(K):
+            W[k, n] = project(V[k:P, k], T[0, k], C[k, k:P, n])
+            X[k, n] = gemm_add(C[k, k, n], V[k, k], W[k, n])
+            for m in range(k + 1, P):
+                C[k + 1, m, n] = gemm_add(C[k, m, n], V[m, k], W[k, n])
+        for m in range(K, P):
+            X[m, n] = copy(C[K, m, n])
+
+
+def _keeping(program: TileProgram, *names: str) -> TileProgram:
+    """The program with these intermediate arrays among its results."""
+    tree = program.tree
+    parameters = tuple(replace(each, role=Out()) if each.name in names else each for each in tree.parameters)
+    return TileProgram(replace(tree, parameters=parameters))
+
+
+householder = _keeping(qr, "V", "T")
+"""As `qr`, but the reflectors are results too."""
+
+qr_with_q = householder.then(form_q, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False)
+"""`qr`, then `form_q`: the results are `R` and `O`, which is Q."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reflectors:
+    """The `Q` of a factorisation, m×m, kept as reflectors and never formed unless asked for."""
+
+    V: TiledArray
+    """The reflectors, a tile for each tile of the matrix on and below the diagonal."""
+    T: TiledArray
+    """Their triangular factors, one for each panel."""
+
+    def form(self, *, engine: Engine | None = None, events: Sink | None = None) -> TiledArray:
+        """The first min(m, n) columns of `Q`."""
+        bound = form_q.bind(P=self.V.grid[0], K=self.V.grid[1])
+        return run(bound, {"V": self.V, "T": self.T}, engine, events)["O"]
+
+    def apply(
+        self,
+        b: TiledArray,
+        *,
+        adjoint: bool = False,
+        engine: Engine | None = None,
+        events: Sink | None = None,
+    ) -> TiledArray:
+        """`Q·B`, or `Qᴴ·B`, for a matrix whose rows are cut like those of the factorised one."""
+        if b.ndim != 2 or b.layout.boundaries[0] != self.V.layout.boundaries[0]:
+            raise InputError(
+                f"Q can be applied to a matrix of {self.V.shape[0]} rows cut at "
+                f"{list(self.V.layout.boundaries[0])}; got {b} cut at {list(b.layout.boundaries[0])}"
+            )
+        program = apply_q_adjoint if adjoint else apply_q
+        bound = program.bind(P=self.V.grid[0], K=self.V.grid[1], N=b.grid[1])
+        return run(bound, {"V": self.V, "T": self.T, "B": b}, engine, events)["X"]
+
+
+def factorise(
+    matrix: TiledArray, *, engine: Engine | None = None, events: Sink | None = None
+) -> tuple[Reflectors, TiledArray]:
+    """`Q` as reflectors, and `R`, of a matrix in tiles that are square on the diagonal.
+
+    >>> import numpy as np
+    >>> a = np.arange(12.0).reshape(4, 3) + np.eye(4, 3)
+    >>> q, r = factorise(TiledArray.from_numpy(a, 2))
+    >>> x = q.apply(TiledArray.from_numpy(a, 2), adjoint=True).to_numpy()
+    >>> bool(np.allclose(x[:3], r.to_numpy())), bool(np.allclose(x[3:], 0))
+    (True, True)
+    """
+    P, Q = matrix.grid
+    out = run(householder.bind(P=P, Q=Q), {"A": matrix}, engine, events)
+    v, t = out.tiles("V"), out.tiles("T")
+    widths = tuple(accumulate((t[0, k].shape[0] for k in range(min(P, Q))), initial=0))
+    widest = max(b - a for a, b in pairwise(widths))
+    dtype = t[0, 0].dtype
+    # Above the diagonal V has no tiles, and T is as wide as it is long: neither is ever put together.
+    reflectors = Reflectors(
+        TiledArray(Layout((matrix.layout.boundaries[0], widths)), dtype, v),
+        TiledArray(Layout(((0, widest), widths)), dtype, t),
+    )
+    return reflectors, out["R"]

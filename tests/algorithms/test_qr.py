@@ -1,0 +1,160 @@
+"""QR by panels: any shape, any tile size, four dtypes; as accurate as LAPACK on hard matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hard_matrices import DTYPES, as_good_as_lapack, errors, hard_matrices, random
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from linnet.algorithms import qr as module
+from linnet.algorithms.householder import apply_q, apply_q_adjoint, factorise, form_q, qr, qr_with_q
+from linnet.algorithms.qr import qr_factors, qr_r
+from linnet.engines import Threads
+from linnet.errors import InputError, LinAlgError
+from linnet.events import Events, Metrics
+from linnet.tiles import TiledArray
+
+ENGINE = Threads(2)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_blas_thread():
+    """LAPACK, the oracle, loses time to its own threads on matrices this small."""
+    with threadpool_limits(1, user_api="blas"):
+        yield
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "n", "tile"), [(90, 90, 16), (61, 100, 16), (100, 61, 16), (50, 50, 64)])
+def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile):
+    for name, a in hard_matrices(m, n, dtype):
+        before = a.copy()
+        q, r = qr_factors(a, tile=tile, engine=ENGINE)
+        assert q.dtype == r.dtype == a.dtype
+        as_good_as_lapack(a, q, r, name)
+        assert np.array_equal(a, before)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 20),
+    st.integers(0, 20),
+    st.integers(1, 9),
+    st.sampled_from(DTYPES),
+    st.sampled_from(["reduced", "complete", "r"]),
+    st.booleans(),
+    st.integers(0, 9),
+)
+def test_any_shape_any_tile_size(m, n, tile, dtype, mode, by_columns, seed):
+    a = random(np.random.default_rng(seed), (m, n), dtype)
+    if by_columns:
+        a = np.asfortranarray(a)
+    expected = np.linalg.qr(a, mode)
+    found = qr_factors(a, mode, tile=tile, engine=ENGINE)
+    if mode == "r":
+        assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+        near = 100 * max(1, m) * np.finfo(dtype).eps * max(1.0, np.abs(a).max(initial=0) ** 2)
+        assert np.abs(found.conj().T @ found - a.conj().T @ a).max(initial=0) <= near
+        return
+    assert (found.Q.shape, found.R.shape) == (expected.Q.shape, expected.R.shape)
+    assert found.Q.dtype == expected.Q.dtype
+    for mine in errors(a, *found):
+        assert mine <= 20 * max(1, m)
+
+
+@pytest.mark.parametrize("mode", ["reduced", "complete", "r"])
+@pytest.mark.parametrize("tile", [None, 2])
+def test_stacks_of_matrices(mode, tile):
+    rng = np.random.default_rng(0)
+    for shape in [(3, 5, 4), (2, 2, 3, 6), (0, 4, 3), (2, 0, 3)]:
+        a = random(rng, shape)
+        found, expected = (
+            qr_factors(a, mode, tile=tile, engine=ENGINE),
+            np.linalg.qr(a, mode),
+        )
+        if mode == "r":
+            assert found.shape == expected.shape
+        else:
+            assert [x.shape for x in found] == [x.shape for x in expected]
+            assert np.allclose(found.Q @ found.R, a)
+
+
+def test_integers_and_bools_are_computed_in_float64():
+    for a in (np.arange(12).reshape(4, 3), np.eye(3, dtype=bool)):
+        for tile in (None, 2):
+            q, r = qr_factors(a, tile=tile, engine=ENGINE)
+            assert q.dtype == r.dtype == np.float64
+            assert np.allclose(q @ r, a)
+    with pytest.raises(TypeError, match="cannot go to BLAS; convert the array to float32"):
+        qr_factors(np.eye(2, dtype=object))
+
+
+def test_matrices_in_tiles():
+    a = random(np.random.default_rng(1), (11, 7))
+    tiled = TiledArray.from_numpy(a, 4)
+    q, r = qr_factors(tiled, engine=ENGINE)
+    as_good_as_lapack(a, q, r)
+    assert np.array_equal(tiled.to_numpy(), a)
+    with pytest.raises(InputError, match="QR takes square tiles on the diagonal"):
+        qr_factors(TiledArray.from_numpy(a, (4, 3)), engine=ENGINE)
+
+
+def test_the_panels_run_when_a_matrix_is_large_or_a_tile_size_is_given():
+    rng = np.random.default_rng(2)
+    for shape, tile, kernels in [((1100, 1000), None, True), ((40, 40), 8, True), ((40, 40), None, False)]:
+        metrics, events = Metrics(), Events()
+        metrics.listen(events)
+        a = random(rng, shape)
+        q, r = qr_factors(a, tile=tile, engine=ENGINE, events=events)
+        assert np.allclose(q @ r, a)
+        assert ("panel_qr" in metrics.kernels) is kernels
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "n"), [(11, 7), (7, 11), (8, 8), (9, 1)])
+def test_q_is_applied_without_being_formed(dtype, m, n):
+    rng = np.random.default_rng(3)
+    a, b = random(rng, (m, n), dtype), random(rng, (m, 5), dtype)
+    q, r = factorise(TiledArray.from_numpy(a, 3), engine=ENGINE)
+    whole = q.apply(TiledArray.from_numpy(np.eye(m, dtype=dtype), 3), engine=ENGINE).to_numpy()
+    near = 50 * m * np.finfo(dtype).eps
+    assert np.abs(whole.conj().T @ whole - np.eye(m)).max() <= near
+    assert np.abs(whole[:, : min(m, n)] @ r.to_numpy() - a).max() <= near * 5
+    formed = q.form(engine=ENGINE).to_numpy()
+    assert np.abs(formed - whole[:, : min(m, n)]).max() <= near
+    tiles = TiledArray.from_numpy(b, (3, 2))
+    assert np.abs(q.apply(tiles, engine=ENGINE).to_numpy() - whole @ b).max() <= near * 5
+    back = q.apply(tiles, adjoint=True, engine=ENGINE).to_numpy()
+    assert np.abs(back - whole.conj().T @ b).max() <= near * 5
+    with pytest.raises(InputError, match=f"Q can be applied to a matrix of {m} rows cut at"):
+        q.apply(TiledArray.from_numpy(b, m), engine=ENGINE)
+
+
+def test_same_bits_on_any_number_of_workers():
+    a = random(np.random.default_rng(4), (40, 31))
+    first = qr_factors(a, tile=7, engine=Threads(1))
+    for workers in (2, 3):
+        found = qr_factors(a, tile=7, engine=Threads(workers))
+        assert all(np.array_equal(x, y) for x, y in zip(found, first, strict=True))
+
+
+def test_the_programs_are_proved():
+    for program in (qr, form_q, qr_with_q, apply_q, apply_q_adjoint):
+        assert program.proven
+
+
+def test_what_is_refused(monkeypatch):
+    with pytest.raises(InputError, match="mode 'economic' is not known; use 'reduced', 'complete' or 'r'"):
+        qr_factors(np.eye(2), "economic")
+    with pytest.raises(LinAlgError, match=r"QR takes a matrix, or a stack of matrices; got .* shape \(3,\)"):
+        qr_factors(np.ones(3))
+    with pytest.raises(InputError, match="expected a matrix"):
+        qr_r(np.ones(3))
+    with pytest.raises(
+        LinAlgError, match=r"the complete Q of a matrix of 1,000,000 rows .* 8,000.0 GB, and this machine has"
+    ):
+        qr_factors(np.broadcast_to(np.ones(2), (1_000_000, 2)), "complete")
+    assert module.QRResult._fields == ("Q", "R")

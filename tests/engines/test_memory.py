@@ -17,7 +17,7 @@ from linnet.algorithms.gemm import product
 from linnet.engines import Threads
 from linnet.engines.budget import BudgetError
 from linnet.engines.mapping import Scratch, loaded, mapped_zeros, place_of, stored
-from linnet.errors import InputError
+from linnet.errors import InputError, KernelDeclarationError
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import TiledArray
@@ -222,3 +222,16 @@ def test_places_on_disk_are_used_again():
     again, same = scratch.store(tile + 1)
     assert same is slot
     assert np.array_equal(again, tile + 1)
+
+
+def test_a_wrong_declaration_is_named():
+    kernel("m_wrong", shape=lambda: ())(lambda x: x + 1)
+
+    @tile_program
+    def wrong(A: In, B: Out):
+        B[0] = m_wrong(A[0])
+
+    with pytest.raises(
+        KernelDeclarationError, match=r"what kernel 'm_wrong' declares .* fails on \(A\[0\],\)"
+    ):
+        Threads(memory="1 MB").run(wrong.bind(), {"A": TiledArray.from_numpy(np.zeros(1), 1)})

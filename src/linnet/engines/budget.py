@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linnet.engines.shapes import Description, operands
-from linnet.errors import LinnetError
+from linnet.errors import KernelDeclarationError, LinnetError
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
@@ -77,8 +77,14 @@ class Needs:
         described = {key: self._describe(key) for key in operands(call.args)}
         if kernel.shape is None or any(each is None for each in described.values()):
             return
-        shapes = kernel.shape(*_mapped(call.args, described, "shape"), **call.attributes)
-        dtypes = _dtypes(kernel, call, described)
+        try:
+            shapes = kernel.shape(*_mapped(call.args, described, "shape"), **call.attributes)
+            dtypes = _dtypes(kernel, call, described)
+        except Exception as error:
+            raise KernelDeclarationError(
+                f"what kernel {call.kernel!r} declares of its results (shape=, dtype=) fails on {call.args!r}: "
+                f"{type(error).__name__}: {error}"
+            ) from error
         for keys, shape, dtype in zip(
             outputs, shapes if kernel.outputs > 1 else (shapes,), dtypes, strict=True
         ):

@@ -129,7 +129,7 @@ def judge(pieces: Sequence[Array], dtype: np.dtype[Any]) -> None:
     check_diagonal(list(pieces), "the matrix is singular: after exchanges of rows")
     sizes = np.abs(np.concatenate(pieces)) if pieces else np.ones(1)
     smallest, largest = float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
-    if smallest < np.finfo(dtype).eps * largest:
+    if smallest < 10 * np.finfo(dtype).eps * largest:  # what rounding alone may leave of a zero
         warnings.warn(
             f"the matrix is singular to working precision: its pivots reach from {smallest:.1e} to "
             f"{largest:.1e}, so the solution may have no correct digit",

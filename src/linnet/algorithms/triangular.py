@@ -93,13 +93,16 @@ def solve_triangular(
         "lower": lower, "trans": trans, "unit_diagonal": unit_diagonal, "side": side,
         "tile": tile, "engine": engine, "events": events,
     }  # fmt: skip
+    if given.ndim == 1:
+        assert isinstance(given, np.ndarray)
+        line = given[:, None] if side == "left" else given[None, :]
+        return solve_triangular(matrix, line, **options)[
+            (..., 0) if side == "left" else (..., 0, slice(None))
+        ]
     if matrix.ndim > 2 or given.ndim > 2:
         if not (isinstance(matrix, np.ndarray) and isinstance(given, np.ndarray)):
             raise InputError("a tiled matrix and a stack cannot be solved together; give both as arrays")
         return over_stack(lambda x, y: solve_triangular(x, y, **options), *broadcast_stacks(matrix, given))
-    if given.ndim == 1:
-        column = given[:, None] if side == "left" else given[None, :]
-        return solve_triangular(matrix, column, **options).reshape(-1)
     needed = given.shape[0 if side == "left" else 1]
     if needed != matrix.shape[0]:
         raise LinAlgError(

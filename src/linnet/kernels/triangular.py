@@ -99,11 +99,15 @@ def trmm(
     if not (t.shape[0] == t.shape[1] == b.shape[0]):
         raise misfit("trmm", f"a square tile as high as the other, got {extent(t)} and {extent(b)}")
     dtype = blas_dtype(t, b, *beside, *others)
-    half = np.tril(t) if lower else np.triu(t)
-    if unit:
-        np.fill_diagonal(half, 1)
-    result = np.empty(b.shape, dtype, order="F")
-    multiply_into(result, operand(half, dtype), operand(b, dtype), len(b), 1.0, 0.0)
+    result = owned(b, dtype, False)
+    rows, columns = result.shape
+    code = dtype.char
+    uplo, operation, matrix = triangle(t, lower, dtype)
+    if rows and columns:
+        routine("trmm", code)(
+            b"L", uplo, operation, b"U" if unit else b"N", integer(rows), integer(columns), scalar(1.0, code),
+            address(matrix), leading(matrix), address(result), leading(result),
+        )  # fmt: skip
     accumulate("trmm", result, beside, others, 1.0)
     return result
 
@@ -132,10 +136,14 @@ def symm(
     >>> symm(np.array([[2.0]]), np.array([[1.0]]), [], [], [np.array([[5.0]])], [np.array([[3.0]])])
     array([[17.]])
     """
+    if not (d.shape[0] == d.shape[1] == b.shape[0]):
+        raise misfit("symm", f"a square tile as high as the other, got {extent(d)} and {extent(b)}")
     dtype = blas_dtype(d, b, *left, *before, *below, *after)
     half = np.tril(d)
-    result = np.empty(b.shape, dtype, order="F")
     whole = half + np.tril(d, -1).conj().T
+    if dtype.kind == "c":  # the diagonal of a Hermitian matrix is real, whatever is stored
+        np.fill_diagonal(whole, np.real(d.diagonal()))
+    result = np.empty(b.shape, dtype, order="F")
     multiply_into(result, operand(whole, dtype), operand(b, dtype), len(b), 1.0, 0.0)
     accumulate("symm", result, left, before, 1.0)
     accumulate("symm", result, [each.conj().T for each in below], after, 1.0)
@@ -150,3 +158,48 @@ def accumulate(name: str, result: Matrix, left: list[Matrix], right: list[Matrix
         if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
             raise misfit(name, f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
         multiply_into(result, operand(x, result.dtype), operand(y, result.dtype), x.shape[1], sign, 1.0)
+
+
+@kernel(
+    "gram",
+    shape=lambda a, b: (a[0][0], b[0][0]),
+    dtype=lambda a, b: promote(*a, *b),
+    flops=lambda a, b: 2.0 * sum(x[0] * x[1] * y[0] for x, y in zip(a, b, strict=True)),
+)
+def gram(a: list[Matrix], b: list[Matrix]) -> Matrix:
+    """`Σ A[k]·B[k]ᴴ`: a tile of the product of a matrix with its own adjoint, off the diagonal.
+
+    >>> gram([np.array([[1j]])], [np.array([[2j]])])
+    array([[2.+0.j]])
+    """
+    dtype = blas_dtype(*a, *b)
+    result = np.zeros((len(a[0]), len(b[0])), dtype, order="F")
+    accumulate("gram", result, a, [each.conj().T for each in b], 1.0)
+    return result
+
+
+@kernel(
+    "herk",
+    shape=lambda a: (a[0][0], a[0][0]),
+    dtype=lambda a: promote(*a),
+    flops=lambda a: sum(float(x[0] ** 2 * x[1]) for x in a),
+)
+def herk(a: list[Matrix]) -> Matrix:
+    """`Σ A[k]·A[k]ᴴ`: the same on the diagonal, one half computed and the other its mirror.
+
+    >>> herk([np.array([[1j], [2.0]])])
+    array([[1.+0.j, 0.+2.j],
+           [0.-2.j, 4.+0.j]])
+    """
+    dtype = blas_dtype(*a)
+    n = len(a[0])
+    result = np.zeros((n, n), dtype, order="F")
+    code = dtype.char
+    for position, tile in enumerate(a):
+        matrix = readable(tile, dtype)
+        if n and tile.shape[1]:
+            routine("herk" if dtype.kind == "c" else "syrk", code)(
+                b"L", b"N", integer(n), integer(tile.shape[1]), scalar(1.0, code), address(matrix),
+                leading(matrix), scalar(1.0 if position else 0.0, code), address(result), leading(result),
+            )  # fmt: skip
+    return np.tril(result) + np.tril(result, -1).conj().T

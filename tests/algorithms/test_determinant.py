@@ -1,0 +1,92 @@
+"""Determinants against NumPy, and beyond the range in which NumPy has them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnet.algorithms.determinant import det, is_odd, product, slogdet
+from linnet.engines import Threads
+from linnet.errors import LinAlgError
+
+ENGINE = Threads(2)
+
+
+def random(seed, *shape, dtype="f8"):
+    rng = np.random.default_rng(seed)
+    real = rng.standard_normal(shape)
+    return (real + 1j * rng.standard_normal(shape) if dtype.startswith("c") else real).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("n", [0, 1, 2, 9])
+@pytest.mark.parametrize("tile", [None, 4])
+def test_agrees_with_numpy(n, dtype, tile):
+    a = random(n, n, n, dtype=dtype)
+    found, expected = det(a, tile=tile, engine=ENGINE), np.linalg.det(a)
+    assert (found.dtype, np.shape(found)) == (expected.dtype, ())
+    assert np.isclose(found, expected, rtol=1e-3)
+    for mine, theirs in zip(slogdet(a, tile=tile, engine=ENGINE), np.linalg.slogdet(a), strict=True):
+        assert mine.dtype == theirs.dtype
+        assert np.isclose(mine, theirs, rtol=1e-3, atol=1e-3)
+
+
+@settings(max_examples=30)
+@given(st.permutations(range(9)))
+def test_determinants_of_permutations(order):
+    a = np.eye(9)[list(order)]
+    assert det(a, tile=4, engine=ENGINE) == round(np.linalg.det(a)) == (-1 if is_odd(np.array(order)) else 1)
+
+
+def test_nothing_overflows():
+    a = random(0, 40, 40)
+    sign, log = np.linalg.slogdet(a)
+    for scale in (1e-200, 1e200):
+        found = slogdet(a * scale, tile=16, engine=ENGINE)
+        assert found.sign == sign
+        assert np.isclose(found.logabsdet, log + 40 * np.log(scale))
+    assert det(np.eye(40) * 1e200) == np.inf
+    assert det(np.eye(40) * 1e-200) == 0
+    d = np.array([1e300, 1e300, 1e-300, 1e-300] * 10)
+    assert np.isclose(det(np.diag(d), tile=16, engine=ENGINE), 1.0)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.floats(-1e300, 1e300).filter(lambda x: x == 0 or abs(x) > 1e-300), min_size=1, max_size=300)
+)
+def test_products_against_exact_ones(numbers):
+    exact = np.prod([Fraction(x) for x in numbers], dtype=object)
+    found = product(np.array(numbers))
+    try:
+        expected = float(exact)
+    except OverflowError:
+        expected = np.inf if exact > 0 else -np.inf
+    assert found == pytest.approx(expected, rel=1e-12, abs=1e-310)
+
+
+@pytest.mark.parametrize("tile", [None, 2])
+def test_singular_and_not_a_number(tile):
+    a = np.arange(16.0).reshape(4, 4)
+    a[1] = a[0]
+    assert det(a, tile=tile, engine=ENGINE) == 0
+    assert slogdet(a, tile=tile, engine=ENGINE) == (0.0, -np.inf)
+    assert np.isnan(det(np.full((4, 4), np.nan), tile=tile, engine=ENGINE))
+
+
+def test_stacks():
+    a = random(0, 2, 3, 5, 5)
+    assert np.allclose(det(a), np.linalg.det(a))
+    assert slogdet(a).logabsdet.shape == (2, 3)
+    assert det(np.zeros((0, 3, 3))).shape == (0,)
+
+
+def test_what_is_refused():
+    with pytest.raises(LinAlgError, match="det takes a square matrix, got 2×3"):
+        det(np.ones((2, 3)))
+    with pytest.raises(LinAlgError, match="slogdet takes a square matrix, got 2×3"):
+        slogdet(np.ones((2, 3)))

@@ -1,0 +1,173 @@
+"""Systems, inverses and kept factors against NumPy and SciPy."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.linalg
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnet.algorithms.inverse import inv
+from linnet.algorithms.lu import lu_factor
+from linnet.algorithms.solve import ConditionWarning, cho_factor, cho_solve, lu_solve, solve
+from linnet.engines import Threads
+from linnet.errors import InputError, LinAlgError
+from linnet.events import Events, TaskFinished
+from linnet.tiles import TiledArray
+
+ENGINE = Threads(2)
+DTYPES = ["f4", "f8", "c8", "c16"]
+
+
+def random(seed, *shape, dtype="f8"):
+    rng = np.random.default_rng(seed)
+    real = rng.standard_normal(shape)
+    return (real + 1j * rng.standard_normal(shape) if dtype.startswith("c") else real).astype(dtype)
+
+
+def positive(seed, n, dtype="f8"):
+    x = random(seed, n, n, dtype=dtype)
+    return (x @ x.conj().T + n * np.eye(n)).astype(dtype)
+
+
+def backward_error(a, x, b):
+    scale = np.abs(a).sum(axis=1).max() * np.abs(x).max(initial=0) + np.abs(b).max(initial=0)
+    return np.abs(a @ x - b).max(initial=0) / max(scale, np.finfo(a.dtype).tiny)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 25), st.integers(0, 12), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
+def test_solve_with_any_size_and_any_tile(n, columns, tile, dtype, seed):
+    a, b = random(seed, n, n, dtype=dtype), random(seed + 1, n, columns, dtype=dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditionWarning)
+        x = solve(a, b, tile=tile, engine=ENGINE)
+    assert (x.shape, x.dtype) == (b.shape, b.dtype)
+    assert backward_error(a, x, b) <= 20 * n * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("tile", [None, 4])
+def test_vectors_stacks_and_broadcasting_are_numpys(tile):
+    a, v, b = random(0, 2, 1, 9, 9), random(1, 9), random(2, 3, 9, 4)
+    for right in (v, b, random(3, 9, 2)):
+        expected = np.linalg.solve(a, right)
+        found = solve(a, right, tile=tile, engine=ENGINE)
+        assert found.shape == expected.shape
+        assert np.allclose(found, expected)
+    assert solve(a[0, 0], v, tile=tile, engine=ENGINE).shape == (9,)
+    assert np.allclose(inv(a, tile=tile, engine=ENGINE), np.linalg.inv(a))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("n", "tile"), [(1, 1), (9, 4), (23, 6)])
+def test_inverse(n, tile, dtype):
+    a = positive(n, n, dtype)
+    inverse = inv(a, tile=tile, engine=ENGINE)
+    assert inverse.dtype == dtype
+    assert np.abs(a @ inverse - np.eye(n)).max() <= 100 * n * np.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("tile", [None, 4])
+def test_singular_matrices_are_refused_with_the_minor_that_is_zero(tile):
+    a = np.eye(10)
+    a[6, 6] = 0
+    with pytest.raises(
+        LinAlgError, match=r"singular: after exchanges of rows: its leading minor of order 7 is zero"
+    ):
+        solve(a, np.ones(10), tile=tile, engine=ENGINE)
+    with pytest.raises(
+        np.linalg.LinAlgError, match=r"row 2 of tile \(1, 1\)" if tile else r"row 6 of tile \(0, 0\)"
+    ):
+        inv(a, tile=tile, engine=ENGINE)
+
+
+@pytest.mark.parametrize("tile", [None, 4])
+def test_nearly_singular_matrices_give_a_warning(tile):
+    a = random(0, 10, 9) @ random(1, 9, 10)
+    with pytest.warns(ConditionWarning, match="singular to working precision: its pivots reach from"):
+        solve(a, np.ones(10), tile=tile, engine=ENGINE)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_scaled_systems_stay_right(scale):
+    a, b = random(0, 12, 12) * scale, random(1, 12, 2)
+    assert np.allclose(solve(a, b, tile=5, engine=ENGINE) * scale, np.linalg.solve(a / scale, b))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("trans", [0, 1, 2])
+@pytest.mark.parametrize("tile", [None, 4])
+def test_kept_lu_factors(trans, dtype, tile):
+    a, b = random(0, 11, 11, dtype=dtype), random(1, 11, 3, dtype=dtype)
+    factors = lu_factor(a, tile=tile, engine=ENGINE)
+    op = [a, a.T, a.conj().T][trans]
+    for right in (b, b[:, 0]):
+        x = lu_solve(factors, right, trans=trans, tile=tile, engine=ENGINE)
+        assert x.shape == right.shape
+        assert backward_error(op, x, right) <= 400 * np.finfo(dtype).eps
+    theirs = scipy.linalg.lu_factor(a)
+    assert np.allclose(
+        lu_solve(theirs, b, trans=trans), scipy.linalg.lu_solve(theirs, b, trans=trans), rtol=1e-2, atol=1e-3
+    )
+
+
+def test_kept_factors_of_stacks():
+    a, b = random(0, 3, 6, 6), random(1, 3, 6, 2)
+    assert np.allclose(lu_solve(lu_factor(a), b), np.linalg.solve(a, b))
+    spd = np.stack([positive(i, 6) for i in range(3)])
+    assert np.allclose(cho_solve(cho_factor(spd), b), np.linalg.solve(spd, b))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("lower", [True, False])
+@pytest.mark.parametrize("tile", [None, 4])
+def test_kept_cholesky_factors(lower, dtype, tile):
+    a, b = positive(0, 11, dtype), random(1, 11, 3, dtype=dtype)
+    half = np.tril(a) if lower else np.triu(a)  # the other half is not read
+    factors = cho_factor(half, lower=lower, tile=tile, engine=ENGINE)
+    assert factors.lower is lower
+    c = np.tril(factors.c) if lower else np.triu(factors.c)
+    made = c @ c.conj().T if lower else c.conj().T @ c
+    assert np.abs(made - a).max() <= 400 * np.finfo(dtype).eps * np.abs(a).max()
+    x = cho_solve(factors, b, tile=tile, engine=ENGINE)
+    assert backward_error(a, x, b) <= 400 * np.finfo(dtype).eps
+    assert np.allclose(scipy.linalg.cho_solve(factors, b), x, atol=1e-4)
+
+
+def test_every_tile_takes_part():
+    events, names = Events(), []
+    events.subscribe(lambda event: names.append(event.kernel), TaskFinished)
+    a = random(0, 32, 32)
+    solve(a, random(1, 32, 2), tile=4, engine=ENGINE, events=events)
+    assert names.count("update") == sum((8 - k) * (8 - k - 1) + (8 - k - 1) for k in range(8)) - 28
+    assert names.count("substitute") == 8
+
+
+def test_tiled_and_empty_input():
+    a, b = random(0, 10, 10), random(1, 10, 3)
+    tiled = TiledArray.from_numpy(a, 4)
+    assert np.allclose(solve(tiled, b, engine=ENGINE), np.linalg.solve(a, b))
+    assert np.allclose(solve(tiled, TiledArray.from_numpy(b, (4, 2)), engine=ENGINE), np.linalg.solve(a, b))
+    assert np.allclose(inv(tiled, engine=ENGINE), np.linalg.inv(a))
+    assert solve(np.zeros((0, 0)), np.zeros((0, 2))).shape == (0, 2)
+    assert solve(np.eye(3), np.zeros((3, 0))).shape == (3, 0)
+    assert inv(np.zeros((0, 0))).shape == (0, 0)
+    assert inv(np.zeros((0, 3, 3))).shape == (0, 3, 3)
+
+
+def test_what_is_refused():
+    with pytest.raises(LinAlgError, match="solve takes a square matrix, got 2×3"):
+        solve(np.ones((2, 3)), np.ones(2))
+    with pytest.raises(LinAlgError, match=r"a is 3×3 but b has the shape \(2,\); b needs 3 rows"):
+        solve(np.eye(3), np.ones(2))
+    with pytest.raises(LinAlgError, match="b must be a vector or a matrix, got a number"):
+        solve(np.eye(3), 1.0)
+    with pytest.raises(InputError, match="the rows of b must be cut as the columns of the matrix"):
+        solve(TiledArray.from_numpy(np.eye(6), 2), TiledArray.from_numpy(np.ones((6, 1)), 3))
+    with pytest.raises(InputError, match="square tiles on the diagonal"):
+        inv(TiledArray.from_numpy(np.eye(6), (2, 3)))
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        cho_factor(-np.eye(5), tile=2)

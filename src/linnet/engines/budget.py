@@ -82,8 +82,8 @@ class Needs:
             dtypes = _dtypes(kernel, call, described)
         except Exception as error:
             raise KernelDeclarationError(
-                f"what kernel {call.kernel!r} declares of its results (shape=, dtype=) fails on {call.args!r}: "
-                f"{type(error).__name__}: {error}"
+                f"what kernel {call.kernel!r} declares of its results (shape=, dtype=) fails on "
+                f"{call.args!r}: {type(error).__name__}: {error}"
             ) from error
         for keys, shape, dtype in zip(
             outputs, shapes if kernel.outputs > 1 else (shapes,), dtypes, strict=True

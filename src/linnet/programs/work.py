@@ -89,14 +89,14 @@ def _variants(bound: BoundProgram, statement: Statement, count: int) -> list[tup
         return [([_settled(a, ()) for a in args], count)]
     if len({_length_key(a) for a in varying}) == 1 and isinstance(varying[0], Tiles):
         lengths = _lengths(bound, statement, varying[0], count)
-        return [([_settled(a, (n,)) for a in args], times) for n, times in lengths]
+        return [([_settled(a, (n,) if _varies(a) else ()) for a in args], times) for n, times in lengths]
     columns = _columns(bound, statement)
     values = np.column_stack([_column(bound, columns, a) for a in varying])
     kinds, times = np.unique(values, axis=0, return_counts=True)
     made: list[tuple[list[Any], int]] = []
     for kind, number in zip(kinds.tolist(), times.tolist(), strict=True):
         here = iter(kind)
-        made.append(([_settled(a, (next(here),)) if _varies(a) else _settled(a, ()) for a in args], number))
+        made.append(([_settled(a, (next(here),) if _varies(a) else ()) for a in args], number))
     return made
 
 

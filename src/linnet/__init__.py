@@ -2,9 +2,12 @@
 
     import linnet as ln
 
-What works today: tile programs (`ln.tile_program`, `ln.kernel`), their analysis, and a
-threads engine that runs them. See the documentation for what is to come.
+What works today: tile programs (`ln.tile_program`, `ln.kernel`), their analysis, a threads
+engine that runs them, and dense linear algebra made of them (`ln.linalg`). See the
+documentation for what is to come.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from linnet.errors import (
     BindError,
@@ -32,7 +35,11 @@ from linnet.programs import (
     TileProgram,
     tile_program,
 )
+from linnet.session import init
 from linnet.tiles import TileKey
+
+if TYPE_CHECKING:
+    from linnet import linalg
 
 __version__ = "0.1.0.dev0"
 
@@ -60,6 +67,17 @@ __all__ = [
     "UnwrittenTileError",
     "WireError",
     "__version__",
+    "init",
     "kernel",
+    "linalg",
     "tile_program",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Namespaces are imported when first used: their programs and SciPy take a moment."""
+    if name == "linalg":
+        from importlib import import_module
+
+        return import_module("linnet.linalg")
+    raise AttributeError(f"module 'linnet' has no attribute {name!r}")

@@ -12,6 +12,8 @@ PUBLIC = {
     "tile_program", "TileProgram", "BoundProgram", "ProgramBuilder", "Task", "TileKey",
     # roles of parameters
     "In", "Out", "Temp", "Table",
+    # linear algebra, and what runs it
+    "linalg", "init",
     # kernels
     "kernel", "Kernel",
     # errors

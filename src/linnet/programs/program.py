@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from linnet.errors import BindError, ProgramError, SingleAssignmentError, UnwrittenTileError
 from linnet.programs import wire
@@ -33,13 +33,26 @@ _SMALL_TILES = 400_000
 _SMALL_BINDINGS = 40
 
 
-def tile_program(function: Callable[..., Any]) -> TileProgram:
+@overload
+def tile_program(function: Callable[..., Any], /) -> TileProgram: ...
+
+
+@overload
+def tile_program(*, verify: bool = True) -> Callable[[Callable[..., Any]], TileProgram]: ...
+
+
+def tile_program(function: Callable[..., Any] | None = None, /, *, verify: bool = True) -> Any:
     """Make a tile program of a function; use as a decorator.
 
     The function is read, never called. Its parameters are arrays with a role (`ln.In`,
-    `ln.Out`, `ln.Temp`), tables (`ln.Table`) and sizes (`int`).
+    `ln.Out`, `ln.Temp`), tables (`ln.Table`) and sizes (`int`). With `verify=False` the proofs
+    wait until someone asks (`proven`): for programs that tests have proved already.
     """
-    return TileProgram(parse_function(function))
+
+    def made(given: Callable[..., Any]) -> TileProgram:
+        return TileProgram(parse_function(given), verify=verify)
+
+    return made if function is None else made(function)
 
 
 class TileProgram:
@@ -60,10 +73,10 @@ class TileProgram:
     3
     """
 
-    def __init__(self, tree: Program, *, verify: bool = True) -> None:
-        """`verify=False` skips the proofs, for programs known to be right (their makers prove them)."""
+    def __init__(self, tree: Program, *, verify: bool = True, kernels: bool = True) -> None:
+        """`kernels=False` allows unknown kernels; `verify=False` puts the proofs off until asked for."""
         self.tree = tree
-        check(tree, kernels=verify)
+        check(tree, kernels=kernels)
         self.statements: tuple[Statement, ...] = flatten(tree)
         check_statements(tree, self.statements)
         self._verify = verify
@@ -80,7 +93,7 @@ class TileProgram:
     @classmethod
     def from_bytes(cls, data: bytes) -> TileProgram:
         """The program that `to_bytes` wrote; WireError for anything else. Runs nothing."""
-        return cls(wire.from_bytes(data), verify=False)
+        return cls(wire.from_bytes(data), verify=False, kernels=False)
 
     def to_bytes(self) -> bytes:
         """The program as data: no code, the same length for every size."""

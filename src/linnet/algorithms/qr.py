@@ -6,7 +6,6 @@ The programs are in `householder` (panels) and `tsqr` (trees).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -15,14 +14,15 @@ from numpy.typing import NDArray
 
 from linnet.algorithms.householder import factorise, qr, qr_with_q
 from linnet.algorithms.running import as_matrix, need_square_tiles, run
-from linnet.algorithms.tsqr import tall_skinny_qr, tall_skinny_r
+from linnet.algorithms.stacks import as_stack, is_small, over_stack
+from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
 from linnet.kernels.fortran import promote
 from linnet.session import current_engine
-from linnet.tiles import Layout, TiledArray
+from linnet.tiles import Boundaries, Layout, TiledArray
 
 _SKINNY = 8
 """A matrix with this many times more rows than columns is factorised by a tree."""
@@ -60,17 +60,18 @@ def qr_factors(
     """
     if mode not in ("reduced", "complete", "r"):
         raise InputError(f"mode {mode!r} is not known; use 'reduced', 'complete' or 'r'")
-    checked = checked_matrix(a, "QR")
-    engine = current_engine() if engine is None else engine
-    if is_small(checked, tile):
-        known: Any = np.linalg.qr(computable(checked), mode)
+    stack = as_stack(a)
+    if at_once(stack, tile):
+        known: Any = np.linalg.qr(np.asarray(stack), mode)
         return known if mode == "r" else QRResult(*known)
+    chosen = current_engine() if engine is None else engine
     factors = {"reduced": _reduced, "complete": _complete, "r": _triangle}[mode]
-    if checked.ndim == 2:
-        found = factors(checked, tile, engine, events)
+    if isinstance(stack, TiledArray) or stack.ndim == 2:
+        found = factors(stack, tile, chosen, events)
     else:
-        found = one_by_one(computable(checked), lambda each: factors(each, tile, engine, events))
-    return found[0] if mode == "r" else QRResult(*found)
+        count = 1 if mode == "r" else 2
+        found = over_stack(lambda each: factors(each, tile, chosen, events), stack, outputs=count)
+    return found if mode == "r" else QRResult(*found)
 
 
 def qr_r(
@@ -94,31 +95,53 @@ def qr_r(
 # ---- the modes
 
 
-def _triangle(a: Any, tile: int | None, engine: Engine, events: Sink | None) -> tuple[Matrix]:
-    if is_skinny(a):
-        return (tall_skinny_r(a, tile=tile, engine=engine, events=events).to_numpy(),)
-    return (qr_r(a, tile=tile, engine=engine, events=events).to_numpy(),)
+def _triangle(a: Matrix | TiledArray, tile: int | None, engine: Engine, events: Sink | None) -> Matrix:
+    skinny = is_skinny(a)
+    matrix = leaves(a, tile) if skinny else square_tiles(a, tile)
+    rows, columns, edges = _cuts(matrix)
+    r = engine.zeros((edges[-1], columns[-1]), promote(matrix.dtype))
+    bound = tsqr.bind(N=len(rows) - 1) if skinny else qr.bind(P=matrix.grid[0], Q=matrix.grid[1])
+    engine.run(bound, {"A": matrix}, out={"R": TiledArray.over(r, Layout((edges, columns)))}, events=events)
+    return r
 
 
-def _reduced(a: Any, tile: int | None, engine: Engine, events: Sink | None) -> tuple[Matrix, Matrix]:
-    if is_skinny(a):
-        q, r = tall_skinny_qr(a, tile=tile, engine=engine, events=events)
-        return q.to_numpy(), r.to_numpy()
-    matrix = square_tiles(a, tile)
-    out = run(qr_with_q.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)
-    return out["O"].to_numpy(), out["R"].to_numpy()
+def _reduced(
+    a: Matrix | TiledArray, tile: int | None, engine: Engine, events: Sink | None
+) -> tuple[Matrix, Matrix]:
+    skinny = is_skinny(a)
+    matrix = leaves(a, tile) if skinny else square_tiles(a, tile)
+    rows, columns, edges = _cuts(matrix)
+    q = engine.zeros((rows[-1], edges[-1]), promote(matrix.dtype))
+    r = engine.zeros((edges[-1], columns[-1]), q.dtype)
+    out = {
+        "O": TiledArray.over(q, Layout((rows, edges))),
+        "R": TiledArray.over(r, Layout((edges, columns))),
+    }
+    P, Q = matrix.grid
+    engine.run(
+        tsqr_with_q.bind(N=P) if skinny else qr_with_q.bind(P=P, Q=Q), {"A": matrix}, out=out, events=events
+    )
+    return q, r
 
 
-def _complete(a: Any, tile: int | None, engine: Engine, events: Sink | None) -> tuple[Matrix, Matrix]:
+def _cuts(matrix: TiledArray) -> tuple[Boundaries, Boundaries, Boundaries]:
+    """Where rows and columns are cut, and where the columns of Q and the rows of R are."""
+    rows, columns = matrix.layout.boundaries
+    return rows, columns, (*columns[: min(matrix.grid)], min(matrix.shape))
+
+
+def _complete(
+    a: Matrix | TiledArray, tile: int | None, engine: Engine, events: Sink | None
+) -> tuple[Matrix, Matrix]:
     m, n = a.shape
     if m <= n:
         return _reduced(a, tile, engine, events)
+    _need_memory(m, promote(a.dtype))
     matrix = square_tiles(a, tile)
     dtype = promote(matrix.dtype)
-    _need_memory(m, dtype)
     reflectors, triangle = factorise(matrix, engine=engine, events=events)
     rest = reflectors.apply(_last_columns(matrix.layout, dtype), engine=engine, events=events)
-    q = np.empty((m, m), dtype)
+    q = engine.zeros((m, m), dtype)
     q[:, :n] = reflectors.form(engine=engine, events=events)
     q[:, n:] = rest
     r = np.zeros((m, n), dtype)
@@ -160,27 +183,10 @@ def _need_memory(m: int, dtype: np.dtype[Any]) -> None:
 # ---- what QR and least squares share
 
 
-def checked_matrix(a: Any, what: str) -> Matrix | TiledArray:
-    """A matrix in tiles, or an array of at least two axes of numbers BLAS computes with."""
-    array = a if isinstance(a, TiledArray) else np.asarray(a)
-    if array.ndim < 2 or (isinstance(array, TiledArray) and array.ndim != 2):
-        raise LinAlgError(
-            f"{what} takes a matrix, or a stack of matrices; got an array of {array.ndim} axes, "
-            f"shape {array.shape}"
-        )
-    promote(array.dtype)
-    return array
-
-
-def computable(a: Matrix | TiledArray) -> Matrix:
-    """The array in a dtype BLAS computes with."""
-    array = np.asarray(a)
-    return array.astype(promote(array.dtype), copy=False)
-
-
-def is_small(a: Matrix | TiledArray, tile: int | None) -> bool:
-    """Whether each matrix goes straight to LAPACK: the user gave no tile size, and it is small."""
-    return tile is None and not isinstance(a, TiledArray) and a.shape[-2] * a.shape[-1] < SHORTCUT**2
+def at_once(a: Matrix | TiledArray, tile: int | None) -> bool:
+    """Whether each matrix goes to LAPACK in one piece: no tile size is given, and it is small."""
+    few = isinstance(a, np.ndarray) and tile is None and a.shape[-2] * a.shape[-1] < SHORTCUT**2
+    return few or (tile is None and is_small(a, tile))
 
 
 def is_skinny(a: Matrix | TiledArray) -> bool:
@@ -196,16 +202,3 @@ def square_tiles(a: Matrix | TiledArray, tile: int | None) -> TiledArray:
     matrix = as_matrix(a, side)
     need_square_tiles(matrix, "QR")
     return matrix
-
-
-def one_by_one(stack: Matrix, f: Callable[[Matrix], tuple[Matrix, ...]]) -> tuple[Matrix, ...]:
-    """The results of `f` on each matrix of a stack, stacked; every one of them has the same shape."""
-    batch = stack.shape[:-2]
-    found = [f(stack[index]) for index in np.ndindex(*batch)]
-    if not found:
-        found = [f(np.zeros(stack.shape[-2:], stack.dtype))]
-        return tuple(np.empty((*batch, *each.shape), each.dtype) for each in found[0])
-    return tuple(
-        np.stack([each[part] for each in found]).reshape(*batch, *found[0][part].shape)
-        for part in range(len(found[0]))
-    )

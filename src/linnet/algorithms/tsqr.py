@@ -85,7 +85,7 @@ def tall_skinny_r(
     >>> bool(np.allclose(abs(r), 3.0))
     True
     """
-    matrix = _leaves(a, tile)
+    matrix = leaves(a, tile)
     return run(tsqr.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)["R"]
 
 
@@ -104,7 +104,7 @@ def tall_skinny_qr(
     >>> q.grid, bool(np.allclose(q.to_numpy() @ r.to_numpy(), a))
     ((5, 1), True)
     """
-    matrix = _leaves(a, tile)
+    matrix = leaves(a, tile)
     out = run(tsqr_with_q.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)
     return out["O"], out["R"]
 
@@ -118,7 +118,7 @@ def leaf_rows(columns: int) -> int:
     return max(_LEAF // max(columns, 1), 4 * columns, 1)
 
 
-def _leaves(a: NDArray[Any] | TiledArray, tile: int | None) -> TiledArray:
+def leaves(a: NDArray[Any] | TiledArray, tile: int | None) -> TiledArray:
     """The matrix in one column of tiles, each but the last with at least as many rows as columns."""
     columns = a.shape[1] if len(a.shape) == 2 else 0
     rows = leaf_rows(columns) if tile is None else tile

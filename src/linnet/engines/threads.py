@@ -6,6 +6,7 @@ import itertools
 import os
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -46,6 +47,10 @@ from linnet.tiles import TiledArray, TileKey, amount, human
 _jobs = itertools.count(1)
 
 _PROGRESS_EVERY = 0.1
+_SHORT = 20e-6
+"""Seconds in a kernel under which a task costs less than handing it out."""
+_BATCH = 8
+"""How many short tasks a worker takes at a time, where many more are ready."""
 _GRACE = 1.0
 """Seconds given to kernels in flight when a run is broken off: they cannot be stopped, only left behind."""
 
@@ -165,6 +170,9 @@ class _Run:
                 budget, needs, bound, self._arrays, self._schedule, self._store, given, scratch
             )
         self._workers = max(1, min(engine.workers, self._schedule.total))
+        self._offsets: list[int] = self._arrays.offsets.tolist()
+        self._short = [False] * len(self._offsets)
+        self._many = 2 * _BATCH * self._workers
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._idle = 0
@@ -247,41 +255,41 @@ class _Run:
 
     def _work(self, worker: str) -> None:
         self._emit(WorkerStarted(self._job, time.time(), worker))
-        arrays, bound, schedule, execute = self._arrays, self._bound, self._schedule, self._executor.run
-        events, residency = self._events, self._residency
-        number: int | None = None
-        done: Done | None = None
+        finished: list[tuple[int, Done]] = []
         try:
             self._blas.limit()
-            while True:
-                number = self._next(number, done)
-                if number is None:
-                    break
-                task = arrays.task(number)
-                call = bound.call(task)
-                wanted = events.wanted
-                if TaskStarted in wanted:
-                    self._emit(TaskStarted(self._job, time.time(), task, call.kernel, worker))
-                try:
-                    if residency is not None:
-                        residency.prepare(number, call, self._lock)
-                    if schedule.alone and self._blas.worthwhile(call, self._store.get, self._deterministic):
-                        with self._blas.widened():
-                            done = execute(task, call, schedule.children(number))
-                    else:
-                        done = execute(task, call, schedule.children(number))
-                except BaseException as error:
-                    text = f"{type(error).__name__}: {error}"
-                    self._emit(TaskFailed(self._job, time.time(), task, call.kernel, worker, text))
-                    raise
-                if wanted:
-                    self._tell(task, call, worker, done)
+            while numbers := self._next(finished):
+                finished = [(number, self._execute(number, worker)) for number in numbers]
         except BaseException as error:
             self._stop(error)
         self._emit(WorkerStopped(self._job, time.time(), worker))
 
-    def _next(self, finished: int | None, done: Done | None) -> int | None:
-        """Hand in a finished task, and take the most urgent one; None when there is no more to do.
+    def _execute(self, number: int, worker: str) -> Done:
+        schedule, residency = self._schedule, self._residency
+        task = self._arrays.task(number)
+        call = self._bound.call(task)
+        wanted = self._events.wanted
+        if TaskStarted in wanted:
+            self._emit(TaskStarted(self._job, time.time(), task, call.kernel, worker))
+        try:
+            if residency is not None:
+                residency.prepare(number, call, self._lock)
+            if schedule.alone and self._blas.worthwhile(call, self._store.get, self._deterministic):
+                with self._blas.widened():
+                    done = self._executor.run(task, call, schedule.children(number))
+            else:
+                done = self._executor.run(task, call, schedule.children(number))
+        except BaseException as error:
+            text = f"{type(error).__name__}: {error}"
+            self._emit(TaskFailed(self._job, time.time(), task, call.kernel, worker, text))
+            raise
+        self._short[task[0]] = done.seconds < _SHORT
+        if wanted:
+            self._tell(task, call, worker, done)
+        return done
+
+    def _next(self, finished: list[tuple[int, Done]]) -> list[int]:
+        """Hand in finished tasks, and take the most urgent ones; none when there is no more to do.
 
         One visit to the lock for both, and a worker goes on with what it has just made
         ready rather than waking another for it.
@@ -289,38 +297,53 @@ class _Run:
         schedule = self._schedule
         dropped: list[tuple[TileKey, int]] = []
         with self._lock:
-            if finished is not None and done is not None:
-                made_ready = schedule.finish(finished)
+            for number, done in finished:
+                made_ready = schedule.finish(number)
                 if made_ready and TaskReady in self._events.wanted:
                     self._announce(made_ready)  # inside the lock: before anybody can start them
-                dropped = self._store.release(done.read)
+                dropped += self._store.release(done.read)
                 if self._residency is not None:
-                    self._residency.end(finished, done.read, done.written)
-            number = None if self._stopping else self._take()
+                    self._residency.end(number, done.read, done.written)
+            numbers = [] if self._stopping else self._take()
             if self._idle and schedule.ready:
                 self._changed.notify(min(schedule.ready, self._idle))
         if dropped and TileDropped in self._events.wanted:
             self._tell_dropped(dropped)
-        return number if number is not None else self._await_task()
+        return numbers or self._await_tasks()
 
-    def _take(self) -> int | None:
-        """The most urgent ready task whose tiles fit into memory now."""
-        number = self._schedule.take()
-        if number is None or self._residency is None:
-            return number
-        task = self._arrays.task(number)
-        if self._residency.admit(number, task, self._bound.call(task)):
-            return number
-        self._schedule.give_back(number)
-        return None
+    def _take(self) -> list[int]:
+        """The most urgent ready task whose tiles fit into memory now.
 
-    def _await_task(self) -> int | None:
+        Short tasks are taken several at a time, where many are ready: workers that come back
+        for each would wait for one another at the lock. What follows a short task may be long;
+        it is then the last one taken.
+        """
+        schedule = self._schedule
+        number = schedule.take()
+        if number is None:
+            return []
+        if self._residency is not None:
+            task = self._arrays.task(number)
+            if self._residency.admit(number, task, self._bound.call(task)):
+                return [number]
+            schedule.give_back(number)
+            return []
+        numbers = [number]
+        while len(numbers) < _BATCH and schedule.ready > self._many:
+            if not self._short[bisect_right(self._offsets, number) - 1]:
+                break
+            number = schedule.take()
+            assert number is not None
+            numbers.append(number)
+        return numbers
+
+    def _await_tasks(self) -> list[int]:
         schedule = self._schedule
         with self._changed:
             while not self._stopping:
-                number = self._take()
-                if number is not None:
-                    return number
+                numbers = self._take()
+                if numbers:
+                    return numbers
                 if schedule.finished or schedule.stuck:
                     break
                 self._idle += 1
@@ -328,7 +351,7 @@ class _Run:
                 self._idle -= 1
         if not self._stopping:
             self._stop(self._cycle() if schedule.stuck else None)
-        return None
+        return []
 
     def _cycle(self) -> ProgramError:
         left = self._schedule.total - self._schedule.done

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from linnet.algorithms import lu as module
@@ -54,7 +54,10 @@ def check(a, p, l, u):
 
 
 @settings(max_examples=30)
-@given(st.integers(1, 30), st.integers(1, 30), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
+@given(st.integers(1, 40), st.integers(1, 30), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
+@example(m=40, n=37, tile=2, dtype="c16", seed=0)  # more than one group of tiles in a column
+@example(m=37, n=40, tile=2, dtype="f4", seed=0)
+@example(m=39, n=5, tile=2, dtype="f8", seed=0)
 def test_any_shape_any_tile_size(m, n, tile, dtype, seed):
     a = random(seed, m, n, dtype=dtype)
     before = a.copy()
@@ -99,7 +102,7 @@ def hard(n):
     }
 
 
-@pytest.mark.parametrize(("n", "tile"), [(96, 8), (150, 32)])
+@pytest.mark.parametrize(("n", "tile"), [(90, 5), (100, 32)])
 @pytest.mark.parametrize("name", hard(6))
 def test_hard_matrices_within_ten_times_lapack(name, n, tile):
     a = hard(n)[name]
@@ -111,9 +114,9 @@ def test_hard_matrices_within_ten_times_lapack(name, n, tile):
 
 
 def test_growth_stays_near_that_of_partial_pivoting():
-    for seed in range(5):
-        a = random(seed, 128, 128)
-        growth = np.abs(lu(a, tile=8, engine=ENGINE).u).max() / np.abs(lu(a).u).max()
+    for seed in range(3):
+        a = random(seed, 90, 90)
+        growth = np.abs(lu(a, tile=5, engine=ENGINE).u).max() / np.abs(lu(a).u).max()
         assert growth < 3
 
 
@@ -125,14 +128,14 @@ def kernels_of(run):
 
 
 def test_pivots_that_fail_are_replaced_by_partial_pivoting():
-    a = np.zeros((12, 12))
-    a[5:, 3:] = random(0, 7, 9)
-    names = kernels_of(lambda events: lu(a, tile=4, engine=ENGINE, events=events))
-    assert {"elect", "panel"} <= set(names)
-    check(a, *lu(a, tile=4, engine=ENGINE))
-    names = kernels_of(lambda events: lu(random(0, 12, 12), tile=4, engine=ENGINE, events=events))
-    assert "elect" in names
-    assert "panel" not in names
+    a = np.zeros((40, 40))
+    a[5:, 3:] = random(0, 35, 37)
+    names = kernels_of(lambda events: lu(a, tile=2, engine=ENGINE, events=events))
+    assert names.count("elect") == 4
+    assert names.count("panel") == 16 + 20  # the last of the first attempt, and all of the second
+    check(a, *lu(a, tile=2, engine=ENGINE))
+    names = kernels_of(lambda events: lu(random(0, 40, 40), tile=2, engine=ENGINE, events=events))
+    assert (names.count("nominate"), names.count("elect"), names.count("panel")) == (8, 4, 16)
 
 
 def test_partial_pivoting_takes_the_rows_lapack_takes():
@@ -148,10 +151,11 @@ def test_programs_are_proved():
 
 
 def test_the_next_column_does_not_wait_for_the_whole_update():
-    bound = tournament.bind(P=6, Q=6, K=6)
-    nominate = next(t for t in bound.tasks() if bound.call(t).kernel == "nominate" and t.indices[0] == 1)
-    parents = {bound.call(t).outputs[0] for t in bound.parents(nominate)}
-    assert {key.index[2] for key in parents if key.array == "S"} == {1}
+    for tiles, kernel in ((6, "panel"), (20, "nominate")):
+        bound = tournament.bind(P=tiles, Q=tiles, K=tiles)
+        chosen = next(t for t in bound.tasks() if bound.call(t).kernel == kernel and t.indices[0] == 1)
+        parents = {bound.call(t).outputs[0] for t in bound.parents(chosen)}
+        assert {key.index[2] for key in parents if not isinstance(key, list) and key.array == "S"} == {1}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -188,9 +192,9 @@ def test_tiled_input_of_uneven_cut():
 
 def test_results_are_the_same_on_any_number_of_workers():
     a = random(2, 60, 50)
-    first = lu(a, tile=7, engine=Threads(1))
+    first = lu(a, tile=3, engine=Threads(1))
     for workers in (2, 3):
-        for mine, theirs in zip(first, lu(a, tile=7, engine=Threads(workers)), strict=True):
+        for mine, theirs in zip(first, lu(a, tile=3, engine=Threads(workers)), strict=True):
             assert np.array_equal(mine, theirs)
 
 
@@ -220,7 +224,7 @@ def test_what_is_refused():
 @pytest.mark.parametrize("name", hard(6))
 def test_hard_matrices_of_some_size(name):
     a = hard(900)[name]
-    p, l, u = lu(a, tile=64)
+    p, l, u = lu(a, tile=24)
     theirs = scipy.linalg.lu(a, p_indices=True)
     bound = residual(a, np.argsort(theirs[0]), theirs[1], theirs[2])
     assert residual(a, p, l, u) <= 10 * bound + np.finfo(float).eps

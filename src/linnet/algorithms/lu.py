@@ -1,20 +1,22 @@
 """LU with row exchanges, right-looking, with pivots by tournament.
 
-At step `k` every four tiles of column `k` nominate as many rows as the column is wide, and the
-pivots are elected among the nominated: two rounds, whatever the height, and the tiles of the
-column are never brought together. Then each tile of each column to the right gives its pivots
-to the top and gets rows of the old top in return (see `linnet.kernels.lu`), and is updated. The
-next column is ready for its own tournament as soon as its tiles are updated, long before the
-rest: the scheduler needs no more to look ahead.
+At step `k` the tiles of column `k` go in groups of 16. One group alone is factored as a whole,
+with partial pivoting, exactly as LAPACK does. If there are several, each nominates as many rows
+as the column is wide, and the pivots are elected among the nominated: two rounds, whatever the
+height, and the tiles of the column are never brought together. Then each tile of each column to
+the right gives its pivots to the top and gets rows of the old top in return (see
+`linnet.kernels.lu`), and is updated. The next column is ready for its own pivots as soon as its
+tiles are updated, long before the rest: the scheduler needs no more to look ahead.
 
 Pivots of a tournament are nearly as good as those of partial pivoting: elements of `L` of 2 or 3
 in place of 1. But where the columns of a panel depend on one another the elected rows can fail
-the others. `E` tells, and then the matrix is factored again by `partial`, which factors whole
-columns of tiles at once, exactly as LAPACK does.
+the others. `E`, the largest elements of `L`, tells; then the matrix is factored again by
+`partial`, where a whole column of tiles, however high, is one group.
 
-`S` is what is left of the matrix before step `k`; `Z` the numbers of its rows, tile by tile; `W`
-the exchanges; `D` the factors of the pivots; `R` the columns of `L` with their rows as they were
-when they were made; `O` the permutation.
+`S` is what is left of the matrix before step `k`; `Z` the numbers of its rows, tile by tile; `C`
+and `V` the nominated rows and their numbers; `D` the factors of the elected; `W` the exchanges;
+`G` the pivots on their way to the top; `R` the columns of `L` with their rows as they were when
+they were made; `O` the permutation.
 """
 # pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 
@@ -50,20 +52,23 @@ def tournament(
     for m in range(P):
         Z[0, m] = copy(I[m])
     for k in range(K):
-        for g in range((P - k + 3) // 4):
-            C[k, g], V[k, g] = nominate(
-                S[k, k + 4 * g : min(k + 4 * g + 4, P), k], Z[k, k + 4 * g : min(k + 4 * g + 4, P)]
-            )
-        D[k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = elect(
-            C[k, 0 : (P - k + 3) // 4], V[k, 0 : (P - k + 3) // 4], Z[k, k:P]
-        )
-        U[k, k], E[k, k] = corner(S[k, k, k], W[k, k], D[k])
-        for m in range(k + 1, P):
-            R[m, k], E[m, k] = ratio(S[k, m, k], S[k, k, k], W[k, m], D[k])
+        if P - k <= 16:
+            U[k, k], R[k + 1 : P, k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = panel(S[k, k:P, k], Z[k, k:P])
+        else:
+            groups = (P - k + 15) // 16
+            for g in range(groups):
+                first = k + 16 * g
+                C[k, g], V[k, g] = nominate(
+                    S[k, first : min(first + 16, P), k], Z[k, first : min(first + 16, P)]
+                )
+            D[k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = elect(C[k, 0:groups], V[k, 0:groups], Z[k, k:P])
+            U[k, k], E[k, k] = corner(S[k, k, k], W[k, k], D[k])
+            for m in range(k + 1, P):
+                R[m, k], E[m, k] = ratio(S[k, m, k], S[k, k, k], W[k, m], D[k])
         for n in range(k + 1, Q):
             for m in range(k, P):
                 G[k, m, n] = pick(S[k, m, n], W[k, m])
-            U[k, n] = top(G[k, k:P, n], W[k, k:P], D[k])
+            U[k, n] = top(G[k, k:P, n], W[k, k:P], U[k, k])
             for m in range(k + 1, P):
                 S[k + 1, m, n] = update(S[k, m, n], S[k, k, n], W[k, m], R[m, k], U[k, n])
     for m in range(K, P):

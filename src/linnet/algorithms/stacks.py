@@ -6,6 +6,7 @@ A stack is an array of shape `(..., M, N)`: each matrix in it is a computation o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -64,8 +65,17 @@ def cut(a: Array | TiledArray, tile: int | None, kind: str) -> TiledArray:
     """A matrix in square tiles of the given size, or of the library's choice; tiled ones as they are."""
     if isinstance(a, TiledArray):
         return a
-    side = tile_size(a.shape, a.dtype, kind) if tile is None else tile
+    side = even_side(max(a.shape), tile_size(a.shape, a.dtype, kind)) if tile is None else tile
     return TiledArray.from_numpy(a, side, copy=False)
+
+
+def even_side(length: int, side: int) -> int:
+    """A side that cuts a length into as many tiles, the last of them nearly as large as the others.
+
+    >>> even_side(5000, 384), even_side(4096, 512)
+    (360, 512)
+    """
+    return ceil(length / ceil(length / side) / 8) * 8
 
 
 def cut_like_rows(b: Array | TiledArray, matrix: TiledArray, name: str = "b") -> TiledArray:

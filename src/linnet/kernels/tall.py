@@ -27,6 +27,7 @@ from linnet.kernels.dense import extent, misfit, multiply_into
 from linnet.kernels.fortran import (
     Matrix,
     address,
+    adjoint_operand,
     blas_dtype,
     integer,
     is_fortran,
@@ -294,3 +295,51 @@ def _times(y: Matrix, square: Matrix, dtype: np.dtype[Any], mine: bool) -> Matri
         rows = y[start : start + _ROWS]
         multiply_into(rows.T, left, operand(rows.T.copy(order="F"), dtype), n, 1.0, 0.0)
     return y
+
+
+@kernel(
+    "project_leaf",
+    shape=lambda a, y, z, c: (z[1], c[1]),
+    dtype=promote,
+    flops=lambda a, y, z, c: 2.0 * a[0] * z[0] * c[1],
+)
+def project_leaf(a: Matrix, y: Matrix, z: Matrix, c: Matrix) -> Matrix:
+    """`Zᴴ·(Yᴴ·C)`, or `Zᴴ·(Aᴴ·C)` if `Y` is empty: `Qᴴ·C` of a leaf.
+
+    >>> a = np.array([[3.0], [4.0]])
+    >>> y, z, r = tall_qr(a)
+    >>> bool(np.allclose(project_leaf(a, y, z, a), r))
+    True
+    """
+    rows = y if y.shape[0] == a.shape[0] else a
+    if not (rows.shape[0] == c.shape[0] and rows.shape[1] == z.shape[0]):
+        raise misfit("project_leaf", f"tiles for Zᴴ·(Yᴴ·C), got {extent(rows)}, {extent(z)} and {extent(c)}")
+    dtype = blas_dtype(a, z, c)
+    inner = np.empty((z.shape[0], c.shape[1]), dtype, order="F")
+    multiply_into(inner, adjoint_operand(rows, dtype), operand(c, dtype), c.shape[0], 1.0, 0.0)
+    result = np.empty((z.shape[1], c.shape[1]), dtype, order="F")
+    multiply_into(result, adjoint_operand(z, dtype), operand(inner, dtype), z.shape[0], 1.0, 0.0)
+    return result
+
+
+@kernel(
+    "project_stack",
+    shape=lambda b, x: (b[0][1], x[0][1]),
+    dtype=lambda b, x: promote(*b, *x),
+    flops=lambda b, x: 2.0 * x[0][1] * b[0][1] * sum(tile[0] for tile in b),
+)
+def project_stack(b: list[Matrix], x: list[Matrix]) -> Matrix:
+    """`Σ Bᴴ·X` over the triangles joined by `stack_qr`: `Qᴴ·X` of the join.
+
+    >>> tiles = [np.array([[3.0]]), np.array([[4.0]])]
+    >>> b, r = stack_qr(tiles)
+    >>> bool(np.allclose(project_stack(b, tiles), r))
+    True
+    """
+    if len(b) != len(x) or any(p.shape[0] != q.shape[0] for p, q in zip(b, x, strict=True)):
+        raise misfit("project_stack", "as many tiles of B as of X, of equal heights")
+    dtype = blas_dtype(*b, *x)
+    result = np.zeros((b[0].shape[1], x[0].shape[1]), dtype, order="F")
+    for left, right in zip(b, x, strict=True):
+        multiply_into(result, adjoint_operand(left, dtype), operand(right, dtype), left.shape[0], 1.0, 1.0)
+    return result

@@ -4,7 +4,7 @@
    diagonal block, then `S − V·Wᴴ − W·Vᴴ` on the lower half of the matrix; nearly all of it products.
 2. `tridiagonal` turns the band (gathered: it is n × tile/4) into a tridiagonal matrix and that into
    eigenvalues and eigenvectors `Z`, and takes `Z` back through the reflectors of both reductions, a slab
-   of columns at a time. `band_eigenvalues` is all that is left of it without vectors.
+   of columns (as rows) at a time. `band_eigenvalues` is all that is left of it without vectors.
 
 `V`, `T` are the reflectors of a panel, `D` its diagonal block on its triangle, `S` the matrix before it.
 """
@@ -34,7 +34,7 @@ from linnet.kernels.band import (
 )
 from linnet.kernels.diamonds import apply_diamonds, diamonds
 from linnet.kernels.fortran import promote
-from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridiagonal_vectors
+from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridiagonal_vectors, turned
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 
@@ -70,21 +70,22 @@ def hermitian_band(
 
 @tile_program
 def tridiagonal(
-    V: In, T: In, D: In, L: Out, Z: Out, P: Temp, E: Temp, X: Temp, U: Temp, H: Temp, Q: Temp, S: Temp,
-    N: int, K: int, C: int,
+    V: In, T: In, D: In, L: Out, Z: Out, P: Temp, E: Temp, X: Temp, U: Temp, H: Temp, Q: Temp, M: Temp,
+    S: Temp, N: int, K: int, C: int,
 ):  # fmt: skip
     assert N >= 1
     P[0], E[0], X[0], U[0] = chase_hermitian(D[0 : PANELS * N])
-    L[0], S[0, 0:C] = tridiagonal_vectors(P[0], E[0], C)
+    L[0], M[0:C] = tridiagonal_vectors(P[0], E[0], C)
     for k in range(K):
         H[k], Q[k] = diamonds(X[0], U[0], k, GROUP)
     for c in range(C):
+        S[0, c] = turned(M[c])
         for k in range(K):
             S[k + 1, c] = apply_diamonds(H[K - 1 - k], Q[K - 1 - k], S[k, c], 1 + GROUP * (K - 1 - k))
         for k in range(PANELS * N):
             p = PANELS * N - 1 - k
             S[K + k + 1, c] = apply_panel(V[p, p // PANELS : N], T[p], S[K + k, c])
-        Z[0, c] = copy(S[K + PANELS * N, c])
+        Z[c, 0] = copy(S[K + PANELS * N, c])
 
 
 @tile_program
@@ -129,7 +130,7 @@ def eigh_tiled(
         N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
     )
     out = run(bound, {"A": matrix}, engine, events)
-    z = out["Z"].to_numpy()
+    z = out["Z"].to_numpy("F").T
     return EighResult(out["L"].to_numpy(), z.conj() if flipped and z.dtype.kind == "c" else z)
 
 

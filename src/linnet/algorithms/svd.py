@@ -5,7 +5,7 @@
    from the other side.
 2. `bidiagonal` turns the band (gathered: it is n × tile/2) into a bidiagonal matrix and that into
    singular values and vectors, and takes the vectors back through the reflectors of both reductions,
-   a slab of columns at a time. `band_singular_values` is all that is left of it without vectors.
+   a slab of columns (as rows) at a time. `band_singular_values` is all that is left of it without vectors.
 
 A matrix that is wider than tall is taken by its conjugate transpose. `V`, `T`, `R` are the reflectors
 and the triangle of a panel's columns; `X`, `Y`, `L` those of its rows; `S` the matrix in between.
@@ -35,7 +35,7 @@ from linnet.kernels.band import (
 )
 from linnet.kernels.diamonds import apply_diamonds, diamonds
 from linnet.kernels.fortran import promote
-from linnet.kernels.spectra import bidiagonal_vectors, chase_upper, upper_band_values
+from linnet.kernels.spectra import bidiagonal_vectors, chase_upper, turned, upper_band_values
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 from linnet.tiles.layout import Layout
@@ -89,15 +89,16 @@ def svd_band(
 def bidiagonal(
     V: In, T: In, R: In, X: In, Y: In, L: In, O: Out, U: Out, N: Out,
     D: Temp, E: Temp, A: Temp, B: Temp, F: Temp, G: Temp, H: Temp, I: Temp, J: Temp, M: Temp,
-    S: Temp, W: Temp, P: int, Q: int, K: int, C: int, rows: int, columns: int,
+    S: Temp, W: Temp, Z: Temp, P: int, Q: int, K: int, C: int, rows: int, columns: int,
 ):  # fmt: skip
     assert Q >= 1
     D[0], E[0], A[0], B[0], F[0], G[0] = chase_upper(R[0 : PANELS * Q], L[0 : PANELS * Q])
-    O[0], S[0, 0:C], W[0, 0:C] = bidiagonal_vectors(D[0], E[0], rows, columns, C)
+    O[0], Z[0:C], W[0, 0:C] = bidiagonal_vectors(D[0], E[0], rows, columns, C)
     for k in range(K):
         H[k], I[k] = diamonds(A[0], B[0], k, GROUP)
         J[k], M[k] = diamonds(F[0], G[0], k, GROUP)
     for c in range(C):
+        S[0, c] = turned(Z[c])
         for k in range(K):
             S[k + 1, c] = apply_diamonds(H[K - 1 - k], I[K - 1 - k], S[k, c], GROUP * (K - 1 - k))
             W[k + 1, c] = apply_diamonds(J[K - 1 - k], M[K - 1 - k], W[k, c], GROUP * (K - 1 - k))
@@ -105,8 +106,8 @@ def bidiagonal(
             p = PANELS * Q - 1 - k
             S[K + k + 1, c] = apply_panel(V[p, p // PANELS : P], T[p], S[K + k, c])
             W[K + k + 1, c] = apply_panel(X[p, p // PANELS : Q], Y[p], W[K + k, c])
-        U[0, c] = copy(S[K + PANELS * Q, c])
-        N[0, c] = copy(W[K + PANELS * Q, c])
+        U[c, 0] = copy(S[K + PANELS * Q, c])
+        N[c, 0] = copy(W[K + PANELS * Q, c])
 
 
 @tile_program
@@ -143,30 +144,25 @@ def svd_tiled(
     >>> s.round(12), u.shape
     (array([4., 3.]), (3, 2))
     """
-    matrix, turned = _tall(a, tile)
+    matrix, adjoint = _tall(a, tile)
     m, n = matrix.shape
+    columns = m if full_matrices else n
     if n == 0:
         dtype = promote(matrix.dtype)
-        first, second = np.eye(m, m if full_matrices else 0, dtype=dtype), np.zeros((0, 0), dtype)
-        values = np.zeros(0, np.real(first).dtype)
+        left, right = np.eye(columns, m, dtype=dtype), np.zeros((0, 0), dtype)
+        values = np.zeros(0, np.real(left).dtype)
     else:
-        columns = m if full_matrices else n
         bound = with_vectors().bind(
-            P=matrix.grid[0],
-            Q=matrix.grid[1],
-            B=panel_width(matrix),
-            K=-(-n // GROUP),
-            C=min(n, SLABS),
-            rows=m,
-            columns=columns,
-        )
+            P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
+            C=min(n, SLABS), rows=m, columns=columns,
+        )  # fmt: skip
         out = run(bound, {"A": matrix}, engine, events)
-        order = "F" if turned else "C"
-        first, second = out["U"].to_numpy(order), out["N"].to_numpy("C" if turned else "F")
+        # The programs leave vectors as rows; these orders make both results lie by rows.
+        left, right = out["U"].to_numpy("C" if adjoint else "F"), out["N"].to_numpy("F" if adjoint else "C")
         values = out["O"].to_numpy()
-    if turned:
-        return SVDResult(second, values, first.conj().T)
-    return SVDResult(first, values, second.conj().T)
+    if adjoint:
+        left, right = right, left
+    return SVDResult(left.T, values, right.conj() if right.dtype.kind == "c" else right)
 
 
 def svdvals_tiled(

@@ -20,6 +20,7 @@ from linnet.kernels.fortran import (
     address,
     adjoint_operand,
     blas_dtype,
+    conjugate_operand,
     integer,
     leading,
     operand,
@@ -247,33 +248,33 @@ def rank_two_factors(v: Matrix, y: Matrix, t: Matrix, c: Matrix) -> tuple[Matrix
     "apply_panel",
     shape=lambda v, t, s: s,
     dtype=lambda v, t, s: promote(*v, t, s),
-    flops=lambda v, t, s: 4.0 * sum(each[0] * each[1] for each in v) * s[1],
+    flops=lambda v, t, s: 4.0 * sum(each[0] * each[1] for each in v) * s[0],
     inplace=2,
 )
 def apply_panel(v: list[Matrix], t: Matrix, s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
-    """`(I − V·T·Vᴴ)·S`, where `V` covers the last rows of `S`.
+    """`(I − V·T·Vᴴ)·Sᵀ`, transposed, where `V` covers the last columns of `S`.
 
-    >>> apply_panel([np.array([[1.0]])], np.array([[2.0]]), np.array([[3.0], [4.0]]))
-    array([[ 3.],
-           [-4.]])
+    >>> apply_panel([np.array([[1.0]])], np.array([[2.0]]), np.array([[3.0, 4.0]]))
+    array([[ 3., -4.]])
     """
     dtype = blas_dtype(*v, t, s)
     result = owned(s, dtype, 2 in overwrite)
-    k, columns = t.shape[0], result.shape[1]
-    if not (k and columns):
+    rows, k = result.shape[0], t.shape[0]
+    if not (k and rows):
         return result
-    total = np.zeros((k, columns), dtype, order="F")
-    first = result.shape[0] - sum(each.shape[0] for each in v)
-    if first < 0:
-        raise misfit("apply_panel", f"reflectors of at most {result.shape[0]} rows, got {-first} more")
+    at = result.shape[1] - sum(each.shape[0] for each in v)
+    if at < 0:
+        raise misfit("apply_panel", f"reflectors of at most {result.shape[1]} rows, got {-at} more")
     blocks: list[tuple[Matrix, Matrix]] = []
     for each in v:
-        if each.shape[0]:
-            blocks.append((readable(each, dtype), result[first : first + each.shape[0]]))
-            first += each.shape[0]
-    for each, rows in blocks:
-        multiply_into(total, (b"C", each), (b"N", rows), each.shape[0], 1.0, 1.0)
-    weights = _multiply((b"N", readable(t, dtype)), (b"N", total), total.shape, k)
-    for each, rows in blocks:
-        multiply_into(rows, (b"N", each), (b"N", weights), k, -1.0, 1.0)
+        height = each.shape[0]
+        if height:
+            blocks.append((readable(each, dtype), result[:, at : at + height]))
+            at += height
+    total = np.zeros((rows, k), dtype, order="F")
+    for each, block in blocks:
+        multiply_into(total, (b"N", block), conjugate_operand(each, dtype), each.shape[0], 1.0, 1.0)
+    weights = _multiply((b"N", total), (b"T", readable(t, dtype)), total.shape, k)
+    for each, block in blocks:
+        multiply_into(block, (b"N", weights), (b"T", each), k, -1.0, 1.0)
     return result

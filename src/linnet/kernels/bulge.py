@@ -1,9 +1,8 @@
 """The bulge chase: from a band to a bidiagonal (SVD) or a tridiagonal (Hermitian) matrix.
 
 A sweep makes one row bidiagonal with a reflector; what that spoils (the bulge) is pushed down the
-band by further reflectors, a step of `b` (the width of the band) each. Sweep `q + 1` can follow two
-steps behind sweep `q`, so many sweeps are on their way at once, at equal distances along the band:
-each moment is a few NumPy calls on a stack of blocks, all of them views of one buffer.
+band by further reflectors, a step of `b` (the width of the band) each. A few sweeps go down together,
+each two steps behind the one before it, so that the part of the band they work on stays in cache.
 
 The reflectors are kept. Applied to the vectors of the small problem in blocks (`diamonds`), they
 cost two matrix products; rotations, as LAPACK's `sbtrd` and `gbbrd` use them, cost ten times that.
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from linnet.kernels.fortran import Matrix
+from linnet.kernels.fortran import Matrix, address, integer, routine, scalar
 
 Array = NDArray[Any]
 
@@ -51,6 +50,10 @@ class Chased:
     """Those that act on columns; the same as `left` for a Hermitian matrix."""
 
 
+_TOGETHER = 4
+"""Sweeps that go down the band together."""
+
+
 class Band:
     """An upper band matrix with room for the bulge, and zeros around it so that no block is ragged."""
 
@@ -59,17 +62,19 @@ class Band:
         self.width = width
         row = 3 * width + 1
         before, after = 2 * width, 3 * width
-        self._flat = np.zeros((size + before + after) * row, dtype)
-        self._row = row
-        self._origin = before * row + width
+        self.flat = np.zeros((size + before + after) * row, dtype)
+        self.origin = before * row + width
+        """Where the first element of the matrix is in `flat`."""
+        self.down = row - 1
+        """How far apart in `flat` elements of a column are; those of a row are neighbours."""
         self.dtype = dtype
 
     def block(self, at: tuple[int, int], shape: tuple[int, int], count: int = 1, step: int = 0) -> Array:
         """`count` blocks whose corners lie `step` apart along the diagonal, the first `at` a place."""
-        item = self._flat.itemsize
-        start = self._origin + at[0] * (self._row - 1) + at[1]
-        strides = (step * self._row * item, (self._row - 1) * item, item)
-        return as_strided(self._flat[start:], (count, *shape), strides)
+        item = self.flat.itemsize
+        start = self.origin + at[0] * self.down + at[1]
+        strides = (step * (self.down + 1) * item, self.down * item, item)
+        return as_strided(self.flat[start:], (count, *shape), strides)
 
     def diagonal(self, offset: int) -> Array:
         """A copy of a diagonal: 0 the main one, 1 the one right of it."""
@@ -99,13 +104,13 @@ class Band:
 
         There, squares of what matters neither overflow nor vanish. It is a power of two: no digit changes.
         """
-        largest = float(np.abs(self._flat).max(initial=0.0))
+        largest = float(np.abs(self.flat).max(initial=0.0))
         if not 0.0 < largest < np.inf:
             return 1.0
         exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000))
-        real = np.real(self._flat).dtype.type
+        real = np.real(self.flat).dtype.type
         for part in (exponent // 2, exponent - exponent // 2):  # 2**-exponent alone may be out of range
-            self._flat *= real(np.ldexp(1.0, -part))
+            self.flat *= real(np.ldexp(1.0, -part))
         return float(np.ldexp(1.0, exponent))
 
 
@@ -122,81 +127,87 @@ def chase(band: Band, *, hermitian: bool) -> Chased:
     steps = -(-sweeps // b)
     right = _room(sweeps, steps, b, first, n, band.dtype)
     left = right if hermitian else _room(sweeps, steps, b, first, n, band.dtype)
-    for moment in range(2 * (sweeps - 1) + steps if sweeps else 0):
-        # Sweep q is at step moment − 2·q; those with a window inside the matrix are on their way.
-        newest = min(moment // 2, sweeps - 1)
-        oldest = max(0, -(-(moment * b + first - n + 1) // (2 * b - 1)))
-        if oldest <= newest:
-            _advance(band, moment, first, oldest, newest, hermitian, left, right)
+    walker = _Walker(band, hermitian, left, right)
+    for group in range(0, sweeps, _TOGETHER):
+        last = min(group + _TOGETHER, sweeps) - 1
+        longest = -(-(n - first - group) // b)
+        for moment in range(longest + 2 * (last - group)):
+            for sweep in range(group, last + 1):
+                step = moment - 2 * (sweep - group)
+                if step >= 0 and first + sweep + step * b < n:
+                    walker.step(sweep, step)
+    for kept in (left, right)[: 1 if hermitian else 2]:
+        if kept.v.dtype.kind == "c":
+            np.conjugate(kept.v, out=kept.v)
+            np.conjugate(kept.tau, out=kept.tau)
     return Chased(np.real(band.diagonal(0)) * back, np.real(band.diagonal(1)) * back, left, right)
 
 
 def _room(sweeps: int, steps: int, b: int, first: int, n: int, dtype: np.dtype[Any]) -> Sweeps:
-    return Sweeps(np.zeros((sweeps, steps, b), dtype), np.zeros((sweeps, steps), dtype), first, n)
+    v = np.zeros((sweeps, steps, b), dtype)
+    v[:, :, 0] = 1
+    return Sweeps(v, np.zeros((sweeps, steps), dtype), first, n)
 
 
-def _advance(
-    band: Band,
-    moment: int,
-    first: int,
-    oldest: int,
-    newest: int,
-    hermitian: bool,
-    left: Sweeps,
-    right: Sweeps,
-) -> None:
-    """One step of every sweep on its way: first all their right halves, then all their left halves."""
-    b = band.width
-    sweeps = np.arange(oldest, newest + 1)
-    count, step = len(sweeps), 1 - 2 * b
-    start = first + oldest + (moment - 2 * oldest) * b
-    if hermitian:
-        # The window has moved by one: its last row is known only as its last column.
-        corner = band.block((start, start), (b, b), count, step)
-        corner[:, -1, :-1] = corner[:, :-1, -1].conj()
-    row = band.block((start - b, start), (1, b), count, step)[:, 0, :]
-    x = row.conj()
-    begin = first + newest
-    own = band.block((begin - 1, begin), (1, b))[0, 0]
-    beginner = moment == 2 * newest
-    if beginner:
-        x[-1] = own.conj()
-    v, tau, beta = _reflectors(x)
-    block = band.block((start - b, start), (2 * b, b), count, step)
-    block -= (block @ v[:, :, None]) * (tau[:, None] * v.conj())[:, None, :]
-    following = row[:-1] if beginner else row
-    following[:, 0] = beta[: len(following)]
-    following[:, 1:] = 0
-    if beginner:
-        own[0] = beta[-1]
-        own[1:] = 0
-    right.v[sweeps, moment - 2 * sweeps] = v
-    right.tau[sweeps, moment - 2 * sweeps] = tau
-    block = band.block((start, start), (b, 2 * b), count, step)
-    if not hermitian:
-        v, tau, beta = _reflectors(block[:, :, 0].copy())
-        left.v[sweeps, moment - 2 * sweeps] = v
-        left.tau[sweeps, moment - 2 * sweeps] = tau
-    block -= (tau.conj()[:, None] * v)[:, :, None] * (v.conj()[:, None, :] @ block)
-    if not hermitian:
-        block[:, 0, 0] = beta
-        block[:, 1:, 0] = 0
+class _Walker:
+    """One step of one sweep at a time, on LAPACK.
 
+    The band is stored by rows, so LAPACK sees its transpose: a reflector of columns is applied from
+    the left, one of rows from the right, and both are conjugates of those that are meant. All is done
+    by address, because a step takes microseconds and making a view takes as long.
+    """
 
-def _reflectors(x: Array) -> tuple[Array, Array, Array]:
-    """For each row `x`: `v`, `tau` and the real `beta` with `(I − tau·v·vᴴ)ᴴ·x = beta·e₁`."""
-    alpha = x[:, 0].copy()
-    size = np.einsum("pi,pi->p", np.real(x), np.real(x))
-    if x.dtype.kind == "c":
-        size += np.einsum("pi,pi->p", np.imag(x), np.imag(x))
-    rest = x[:, 1:]
-    idle = ~(rest.any(axis=1) | (np.imag(alpha) != 0))
-    # Where squares lose digits, what they stand for is far below the rounding of the matrix.
-    idle |= size < np.finfo(size.dtype).tiny * 2.0**30
-    beta = np.where(np.real(alpha) > 0, -1, 1) * np.sqrt(size)
-    beta[idle] = 1
-    v = x / np.where(idle, 1, alpha - beta)[:, None]
-    v[:, 0] = 1
-    v[idle] = 0
-    tau = np.where(idle, 0, (beta - alpha) / beta).astype(x.dtype)
-    return v, tau, np.where(idle, alpha, beta)
+    def __init__(self, band: Band, hermitian: bool, left: Sweeps, right: Sweeps) -> None:
+        self._hermitian = hermitian
+        b, code = band.width, band.dtype.char
+        self._width, self._item = b, band.dtype.itemsize
+        self._row = band.down * self._item
+        self._corner = address(band.flat) + (band.origin + right.first * (band.down + 1)) * self._item
+        self._steps = right.tau.shape[1]
+        self._right = (address(right.v), address(right.tau), right.tau)
+        self._left = (address(left.v), address(left.tau), left.tau)
+        self._conjugate = routine("lacgv", code) if band.dtype.kind == "c" else None
+        self._make, self._apply = routine("larfg", code), routine("larf", code)
+        self._copy, self._clear = routine("lacpy", code), routine("laset", code)
+        self._zero = scalar(0.0, code)
+        self._work, self._weight = np.empty(2 * b, band.dtype), np.empty(1, band.dtype)
+        self._at_work, self._at_weight = address(self._work), address(self._weight)
+        self._one, self._b, self._down = integer(1), integer(b), integer(band.down)
+        self._less, self._most, self._twice = integer(b - 1), integer(2 * b - 1), integer(2 * b)
+
+    def step(self, sweep: int, step: int) -> None:
+        """Clear a row with a reflector of columns, then a column with one of rows."""
+        b, item, row = self._width, self._item, self._row
+        corner = self._corner + (sweep + step * b) * (row + item)
+        place = sweep * self._steps + step
+        if self._hermitian:
+            # The window has moved by one: its last row is known only as its last column.
+            bottom = corner + (b - 1) * row
+            self._copy(b"A", self._one, self._less, corner + (b - 1) * item, self._down, bottom, self._one)
+            if self._conjugate:
+                self._conjugate(self._less, bottom, self._one)
+        at_v, at_tau, taus = self._right
+        v, tau = at_v + place * b * item, at_tau + place * item
+        own = corner - row * (b if step else 1)
+        self._make(self._b, own, own + item, self._one, tau)
+        self._copy(b"A", self._less, self._one, own + item, self._b, v + item, self._b)
+        self._clear(b"A", self._less, self._one, self._zero, self._zero, own + item, self._b)
+        weight = tau
+        if self._conjugate:
+            self._weight[0] = taus[sweep, step].conjugate()
+            weight = self._at_weight
+        # Above the window, only rows that the sweep has passed have elements here.
+        rows, at = (self._most, corner - (b - 1) * row) if step else (self._b, corner)
+        self._apply(b"L", self._b, rows, v, self._one, weight, at, self._down, self._at_work)
+        columns, at = self._twice, corner
+        if not self._hermitian:
+            at_v, at_tau, _ = self._left
+            v, tau = at_v + place * b * item, at_tau + place * item
+            if self._conjugate:
+                self._conjugate(self._b, corner, self._down)
+            below = corner + row
+            self._make(self._b, corner, below, self._down, tau)
+            self._copy(b"A", self._one, self._less, below, self._down, v + item, self._one)
+            self._clear(b"A", self._one, self._less, self._zero, self._zero, below, self._down)
+            columns, at = self._most, corner + item
+        self._apply(b"R", columns, self._b, v, self._one, tau, at, self._down, self._at_work)

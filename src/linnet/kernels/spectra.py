@@ -133,6 +133,8 @@ def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
 def tridiagonal_vectors(diagonal: Array, beside: Array, slabs: int) -> tuple[Array, list[Matrix]]:
     """The eigenvalues, ascending, and eigenvectors of a tridiagonal matrix, these in slabs of columns.
 
+    The slabs share memory until `turned` has taken them apart.
+
     >>> values, (z,) = tridiagonal_vectors(np.array([2.0, 2.0]), np.array([1.0]), 1)
     >>> bool(np.allclose(values, [1.0, 3.0])), z.shape
     (True, (2, 2))
@@ -158,7 +160,7 @@ def bidiagonal_vectors(
     """The singular values, descending, and both sets of singular vectors of an upper bidiagonal matrix.
 
     The left vectors are set into the corner of a `rows` × `columns` identity. Both sets come
-    in slabs of columns.
+    in slabs of columns, the right ones transposed.
 
     >>> s, (u,), (v,) = bidiagonal_vectors(np.array([3.0, 4.0]), np.array([0.0]), 3, 2, 1)
     >>> s, u.shape, v.shape
@@ -180,13 +182,24 @@ def bidiagonal_vectors(
     _converged(info, "singular values")
     extra = np.arange(n, min(rows, columns))
     u[extra, extra] = 1
-    return values, cut_columns(u, slabs), cut_columns(vt.T, slabs)
+    return values, cut_columns(u, slabs), [np.array(each.T, order="F") for each in cut_columns(vt.T, slabs)]
 
 
 def cut_columns(matrix: Matrix, slabs: int) -> list[Matrix]:
-    """The matrix in `slabs` slabs of columns, as equal as can be, each on its own in Fortran order."""
+    """The matrix in `slabs` slabs of columns, as equal as can be."""
     edges = [matrix.shape[1] * slab // slabs for slab in range(slabs + 1)]
-    return [np.array(matrix[:, low:high], order="F") for low, high in itertools.pairwise(edges)]
+    return [matrix[:, low:high] for low, high in itertools.pairwise(edges)]
+
+
+@kernel("turned", shape=lambda x: (x[1], x[0]), dtype=lambda x: x, flops=lambda x: 0.0)
+def turned(x: Matrix) -> Matrix:
+    """The transpose, on its own and in Fortran order.
+
+    >>> turned(np.array([[1.0, 2.0]]))
+    array([[1.],
+           [2.]])
+    """
+    return np.array(x.T, order="F")
 
 
 def _reals(n: int, code: str) -> Array:

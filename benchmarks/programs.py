@@ -27,7 +27,7 @@ from typing import Any
 
 from sampling import sample_tasks
 
-ALGORITHMS = ("cholesky", "tsqr", "gemm", "accumulated_gemm", "qr", "banded")
+ALGORITHMS = ("cholesky", "tsqr", "gemm", "accumulated_gemm", "tiled_qr", "banded")
 """`gemm` reads whole rows and columns, so its tasks wait for nobody; the accumulated form has chains."""
 SIDES = (8, 64, 512, 4096)
 REPEATS = 7
@@ -50,6 +50,8 @@ class Row:
 
 
 def program_of(name: str) -> Any:
+    if name == "tiled_qr":
+        return importlib.import_module("tiled_qr").tiled_qr
     module = name.removeprefix("accumulated_")
     return getattr(importlib.import_module(f"linnet.algorithms.{module}"), name)
 
@@ -123,26 +125,19 @@ def query_row(name: str, query: str, bounds: dict[int, Any], samples: dict[int, 
 
 
 def panel() -> Row:
-    """All successors of one QR panel task with at least 61 children, each with its in-degree."""
-    program = program_of("qr")
-    for side in range(16, 160):
-        bound = bound_at(program, side)
-        most = max(
-            (task for tasks in sample_tasks(program, bound.sizes, 8).values() for task in tasks[:8]),
-            key=lambda task: len(bound.children(task)),
-        )
-        roots = max(bound.roots(), key=lambda task: len(bound.children(task)))
-        task = max(most, roots, key=lambda task: len(bound.children(task)))
-        count = len(bound.children(task))
-        if count >= 61:
-            break
+    """All successors of one QR panel task with 61 children, each with its in-degree."""
+    from linnet.programs import Task
+
+    bound = bound_at(program_of("tiled_qr"), 62)
+    task = Task(2, (0, 31))  # tpqrt in the first column: its reflectors go to a whole row of tiles
+    count = len(bound.children(task))
     took = microseconds(lambda: [(c, bound.in_degree(c)) for c in bound.children(task)], 51)
     return Row(
         f"QR panel task with {count} children, each with its in-degree",
-        "≤ 500 µs",
+        "≥ 61 children, ≤ 500 µs",
         f"{took:.0f} µs",
-        took <= 500,
-        {"us": took, "children": count, "task": repr(task), "tiles_a_side": side},
+        took <= 500 and count >= 61,
+        {"us": took, "children": count, "task": repr(task)},
     )
 
 
@@ -178,15 +173,15 @@ def definition() -> list[Row]:
             made.bind(**dict.fromkeys(made.sizes, 256))
             times.append((time.perf_counter_ns() - start) / 1e6)
         warm = statistics.median(times)
-        cold = statistics.median(float(child("define", name)["ms"]) for _ in range(3))
+        required = name == "cholesky"
+        measured, values = f"{warm:.1f} ms", {"warm_ms": warm}
+        if required:
+            cold = statistics.median(float(child("define", text)["ms"]) for _ in range(3))
+            measured += f"; the first program of a new process {cold:.1f} ms"
+            values["cold_ms"] = cold
+        what = f"source to bound program at 256 tiles, {name}"
         rows.append(
-            Row(
-                f"source to bound program at 256 tiles, {name}",
-                "≤ 20 ms" if name == "cholesky" else "",
-                f"{warm:.1f} ms; the first in a new process {cold:.1f} ms",
-                warm <= 20 if name == "cholesky" else None,
-                {"warm_ms": warm, "cold_ms": cold},
-            )
+            Row(what, "≤ 20 ms" if required else "", measured, warm <= 20 if required else None, values)
         )
     return rows
 
@@ -272,10 +267,11 @@ def child_main(command: str, *arguments: str) -> dict[str, Any]:
     return {"define": child_define, "enumerate": child_enumerate}[command](*arguments)
 
 
-def child_define(name: str) -> dict[str, Any]:
+def child_define(text: str) -> dict[str, Any]:
+    """The first program of a process that has imported Linnet and its kernels, and no program yet."""
+    import linnet.kernels  # noqa: F401
     from linnet.programs import TileProgram
 
-    text = str(program_of(name)).replace(f"def {name}(", f"def {name}_new(")
     start = time.perf_counter_ns()
     made = TileProgram.from_source(text)
     made.bind(**dict.fromkeys(made.sizes, 256))

@@ -36,3 +36,8 @@ def t_three(*tiles: Any, **attributes: Any) -> Any:
 )
 def t_counted(*tiles: Any, **attributes: Any) -> Any:
     return _unused(*tiles, **attributes)
+
+
+@kernel("t_listed", flops=lambda tiles, weight: 10 * len(tiles) + weight)
+def t_listed(*tiles: Any, **attributes: Any) -> Any:
+    return _unused(*tiles, **attributes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import oracle
 import pytest
 
 from linnet.programs import TileProgram
@@ -78,13 +79,32 @@ def test_counting_does_not_list_the_tasks(cholesky: TileProgram) -> None:
     assert cholesky.bind(N=n).count() == n * (n + 1) * (n + 2) // 6
 
 
-def test_flops_and_bytes_where_kernels_declare_them() -> None:
-    silent = TileProgram.from_source(
-        "def p(A: In, O: Out, N: int):\n    for i in range(N):\n        O[i] = t_one(A[i])\n"
-    )
-    profile = silent.bind(N=3).profile()
-    assert profile.flops is None
-    assert profile.bytes is None
+WORK = """
+def work(A: In, O: Out, P: Out, N: int):
+    for i in range(N):
+        O[i] = t_listed(A[i, 0:i], i + 1)
+    for j in range(N):
+        P[j] = t_counted(O[j], A[j, 0:N:2])
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_flops_and_bytes_are_the_sum_over_all_tasks(n: int) -> None:
+    trace = oracle.run(WORK, {"N": n})
+    expected_flops = expected_tiles = 0
+    for call in trace.calls.values():
+        expected_tiles += len(call.tiles_read()) + len(call.tiles_written())
+        first = call.args[0]
+        expected_flops += 10 * len(first) + call.args[1] if call.kernel == "t_listed" else 2 * 16 * 16
+    profile = TileProgram.from_source(WORK).bind(N=n).profile(tile=16, dtype="float32")
+    assert profile.flops == expected_flops
+    assert profile.bytes == expected_tiles * 16 * 16 * 4
+
+
+def test_flops_are_unknown_where_a_kernel_or_the_tile_is_silent(cholesky: TileProgram) -> None:
+    assert TileProgram.from_source(WORK).bind(N=3).profile().flops is None
+    assert TileProgram.from_source(WORK).bind(N=3).profile().bytes is None
+    assert cholesky.bind(N=3).profile(tile=8).flops is None
 
 
 @pytest.mark.needs("matplotlib")

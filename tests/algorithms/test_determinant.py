@@ -83,6 +83,10 @@ def test_stacks():
     assert np.allclose(det(a), np.linalg.det(a))
     assert slogdet(a).logabsdet.shape == (2, 3)
     assert det(np.zeros((0, 3, 3))).shape == (0,)
+    wild = np.stack([np.diag([1e200, 1e200, 1e-200, 1e-200]), np.eye(4), np.zeros((4, 4))])
+    assert np.allclose(det(wild), [1, 1, 0])
+    assert np.allclose(det(a, tile=2, engine=ENGINE), np.linalg.det(a))
+    assert np.allclose(slogdet(a, tile=2, engine=ENGINE).logabsdet, np.linalg.slogdet(a).logabsdet)
 
 
 def test_what_is_refused():

@@ -85,6 +85,16 @@ def test_singular_matrices_are_refused_with_the_minor_that_is_zero(tile):
 
 
 @pytest.mark.parametrize("tile", [None, 4])
+def test_a_singular_matrix_in_a_stack_is_named(tile):
+    a = np.stack([np.eye(6)] * 4).reshape(2, 2, 6, 6)
+    a[1, 0, 5, 5] = 0
+    with pytest.raises(
+        LinAlgError, match=r"matrix \(1, 0\) of the stack: .* leading minor of order 6 is zero"
+    ):
+        solve(a, np.ones((6, 1)), tile=tile, engine=ENGINE)
+
+
+@pytest.mark.parametrize("tile", [None, 4])
 def test_nearly_singular_matrices_give_a_warning(tile):
     a = random(0, 10, 9) @ random(1, 9, 10)
     with pytest.warns(ConditionWarning, match="singular to working precision: its pivots reach from"):

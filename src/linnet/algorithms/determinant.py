@@ -37,9 +37,22 @@ def det(a: Any, *, tile: int | None = None, engine: Engine | None = None, events
     need_square(matrix, "det")
     if matrix.ndim > 2:
         assert isinstance(matrix, np.ndarray)
+        if is_small(matrix, tile):
+            return _det_of_small(matrix)
         return over_stack(lambda x: det(x, tile=tile, engine=engine, events=events), matrix)
     pivots, odd = _pivots(matrix, tile, engine, events)
     return matrix.dtype.type(product(-pivots[:1] if odd else pivots[:1], pivots[1:]))
+
+
+def _det_of_small(stack: Array) -> Array:
+    with np.errstate(all="ignore"):
+        values = np.asarray(np.linalg.det(stack))
+    # What is out of range may have gone out of range on the way only.
+    sizes = np.abs(values)
+    doubtful = ~np.isfinite(sizes) | (sizes < np.finfo(stack.dtype).tiny)
+    for index in zip(*np.nonzero(doubtful), strict=True):
+        values[index] = det(stack[index])
+    return values
 
 
 def slogdet(
@@ -55,6 +68,8 @@ def slogdet(
     need_square(matrix, "slogdet")
     if matrix.ndim > 2:
         assert isinstance(matrix, np.ndarray)
+        if is_small(matrix, tile):
+            return SlogdetResult(*np.linalg.slogdet(matrix))
         pairs = over_stack(lambda x: slogdet(x, tile=tile, engine=engine, events=events), matrix, outputs=2)
         return SlogdetResult(*pairs)
     pivots, odd = _pivots(matrix, tile, engine, events)

@@ -25,6 +25,8 @@ def inv(
     need_square(matrix, "inv")
     if matrix.ndim > 2:
         assert isinstance(matrix, np.ndarray)
+        if is_small(matrix, tile):
+            return solve(matrix, np.eye(matrix.shape[-1], dtype=matrix.dtype))
         return over_stack(lambda x: inv(x, tile=tile, engine=engine, events=events), matrix)
     if is_small(matrix, tile):
         return solve(matrix, np.eye(matrix.shape[0], dtype=matrix.dtype))

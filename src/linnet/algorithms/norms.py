@@ -23,6 +23,7 @@ from linnet.algorithms.stacks import (
     over_stack,
     transposed,
 )
+from linnet.algorithms.svd import svdvals_tiled
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
@@ -35,6 +36,7 @@ from linnet.kernels.norms import (
     squares,
 )
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
+from linnet.session import current_engine
 from linnet.tiles import TiledArray
 
 
@@ -89,9 +91,14 @@ def norm(
         array: Array | TiledArray = as_stack(x, "x")
     else:
         array = as_floating(np.asarray(x))
-    if axis is None and array.ndim == 2 and not is_small(array, tile) and ord in _TILED:
-        value = _tiled_norm(array, ord, tile, engine, events)
-        return value.reshape(1, 1) if keepdims else value
+    if axis is None and array.ndim == 2 and not is_small(array, tile):
+        if ord in _TILED:
+            value = _tiled_norm(array, ord, tile, engine, events)
+            return value.reshape(1, 1) if keepdims else value
+        if ord in (2, -2, "nuc"):
+            values = singular_values(array, tile, engine, events)
+            value = values.sum() if ord == "nuc" else values[0 if ord == 2 else -1]
+            return value.reshape(1, 1) if keepdims else value
     return _norm_at_once(np.asarray(array), ord, axis, keepdims)
 
 
@@ -103,6 +110,17 @@ def _tiled_norm(
     bound = _TILED[ord].bind(P=matrix.grid[0], Q=matrix.grid[1])
     value = execute(bound, {"A": matrix}, engine, events).tiles("N")[0,]
     return value[0].astype(np.finfo(matrix.dtype).dtype)
+
+
+def singular_values(
+    matrix: Array | TiledArray, tile: int | None, engine: Engine | None, events: Sink | None
+) -> Array:
+    """The singular values of a matrix, or of each in a stack, descending."""
+    if matrix.ndim > 2 or is_small(matrix, tile):
+        return np.linalg.svd(np.asarray(matrix), compute_uv=False)
+    return svdvals_tiled(
+        matrix, tile=tile, engine=current_engine() if engine is None else engine, events=events
+    )
 
 
 def _norm_at_once(array: Array, ord: Any, axis: Any, keepdims: bool) -> Any:
@@ -176,7 +194,7 @@ def cond(
     """
     matrix = as_stack(x, "x")
     if p in (None, 2, -2):
-        values = np.linalg.svd(np.asarray(matrix), compute_uv=False)
+        values = singular_values(matrix, tile, engine, events)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
         # 0/0 is the zero matrix; where something in the matrix is not a number, so is this.

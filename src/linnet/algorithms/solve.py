@@ -61,8 +61,8 @@ def solve(
 ) -> Array:
     """`X` with `A·X = B`, for a matrix or a stack of them; `b` with one axis is a vector.
 
-    A singular matrix is an error; one that is singular to working precision, as the pivots
-    show, gives a `ConditionWarning`.
+    A singular matrix is an error; one that is singular to working precision, as its pivots
+    show, gives a `ConditionWarning` (small matrices in stacks are not judged).
 
     >>> solve([[0.0, 2.0], [4.0, 1.0]], [2.0, 9.0])
     array([2., 1.])
@@ -81,8 +81,7 @@ def solve(
     if matrix.ndim > 2 or given.ndim > 2:
         if not (isinstance(matrix, np.ndarray) and isinstance(given, np.ndarray)):
             raise InputError("a tiled matrix and a stack cannot be solved together; give both as arrays")
-        stacks = broadcast_stacks(matrix, given)
-        solution = over_stack(lambda x, y: solve(x, y, **options), *stacks)
+        solution = _solved_stacks(*broadcast_stacks(matrix, given), options)
         return solution[..., 0] if given.ndim == 1 else solution
     if given.ndim == 1:
         assert isinstance(given, np.ndarray)
@@ -91,6 +90,15 @@ def solve(
         return _solved_at_once(np.asarray(matrix), np.asarray(given))
     left = cut(matrix, tile, "lu")
     return solved(left, cut_like_rows(given, left), engine, events).to_numpy()
+
+
+def _solved_stacks(left: Array, right: Array, options: dict[str, Any]) -> Array:
+    if is_small(left, options["tile"]):
+        try:
+            return np.linalg.solve(left, right)
+        except np.linalg.LinAlgError:  # one by one, to say which
+            return over_stack(_solved_at_once, left, right)
+    return over_stack(lambda x, y: solve(x, y, **options), left, right)
 
 
 def solved(left: TiledArray, right: TiledArray, engine: Engine | None, events: Sink | None) -> TiledArray:

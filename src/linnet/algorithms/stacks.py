@@ -138,9 +138,14 @@ def over_stack(function: Callable[..., Any], *stacks: Array, outputs: int = 1) -
     [[[0.5]], [[0.25]]]
     """
     batch = stacks[0].shape[:-2]
-    results = [function(*(stack[index] for stack in stacks)) for index in np.ndindex(*batch)]
+    results: list[Any] = []
+    for index in np.ndindex(*batch):
+        try:
+            results.append(function(*(stack[index] for stack in stacks)))
+        except LinAlgError as error:
+            raise LinAlgError(f"matrix {index} of the stack: {error}") from error
     # With no matrix at all, identities tell the shapes and dtypes of what would be returned.
-    like = results or [function(*(np.eye(*stack.shape[-2:], dtype=stack.dtype) for stack in stacks))]
+    like = results or [function(*(np.eye(*each.shape[-2:], dtype=each.dtype) for each in stacks))]
     if outputs == 1:
         return _joined(results, np.asarray(like[0]), batch)
     columns = zip(*results, strict=True) if results else [[]] * outputs

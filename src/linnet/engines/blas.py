@@ -9,10 +9,10 @@ overlap in time share one limit; the latter by each worker for itself.
 from __future__ import annotations
 
 import importlib
+import queue
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from linnet.kernels import get as get_kernel
@@ -20,34 +20,40 @@ from linnet.programs import Call
 from linnet.tiles import Tile, TileKey
 
 
-@dataclass(slots=True)
 class _Holder:
     """A thread that limits BLAS in this process for as long as it lives."""
 
-    controller: Any
-    set: threading.Event = field(default_factory=threading.Event)
-    over: threading.Event = field(default_factory=threading.Event)
-    thread: threading.Thread | None = None
+    def __init__(self, controller: Any) -> None:
+        self.controller = controller
+        self._orders: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._hold, name="linnet-blas-limit", daemon=True)
 
     def start(self) -> None:
-        self.thread = threading.Thread(target=self._hold, name="linnet-blas-limit", daemon=True)
-        self.thread.start()
-        self.set.wait()
+        self._thread.start()
+        self._done.get()
+
+    def set(self, threads: int) -> None:
+        """Allow BLAS so many threads, now."""
+        self._orders.put(threads)
+        self._done.get()
 
     def stop(self) -> None:
-        assert self.thread is not None
-        self.over.set()
-        self.thread.join()
+        self._orders.put(_OVER)
+        self._thread.join()
 
     def _hold(self) -> None:
         try:
             with self.controller.limit(limits=1, user_api="blas"):
-                self.set.set()
-                self.over.wait()
+                self._done.put(None)
+                while (threads := self._orders.get()) != _OVER:
+                    self.controller.limit(limits=threads, user_api="blas")
+                    self._done.put(None)
         finally:
-            self.set.set()
+            self._done.put(None)  # whoever waits must not wait for ever
 
 
+_OVER = 0
 _WORTHWHILE = 1e8
 """Operations a task must have to be spread: changing the number of threads takes tens of microseconds."""
 
@@ -59,19 +65,23 @@ _holder: _Holder | None = None
 class BlasThreads:
     """How many threads BLAS takes in a run: one, unless a large task runs alone."""
 
-    def __init__(self, controller: Any, workers: int) -> None:
-        self._controller = controller
+    def __init__(self, holder: _Holder, workers: int) -> None:
+        self._holder = holder
         self._workers = workers
 
     def limit(self) -> None:
         """One thread, for the worker that calls this; it ends with the worker."""
-        self._controller.limit(limits=1, user_api="blas")
+        self._holder.controller.limit(limits=1, user_api="blas")
 
     @contextmanager
     def widened(self) -> Iterator[None]:
         """All threads, for a task that runs alone."""
-        with self._controller.limit(limits=self._workers, user_api="blas"):
-            yield
+        with self._holder.controller.limit(limits=self._workers, user_api="blas"):
+            self._holder.set(self._workers)
+            try:
+                yield
+            finally:
+                self._holder.set(1)
 
     def worthwhile(self, call: Call, stored: Callable[[TileKey], Tile | None], invariant_only: bool) -> bool:
         """Whether a task that runs alone is large enough to be spread over all cores.
@@ -110,12 +120,12 @@ def blas_threads(workers: int) -> Iterator[BlasThreads]:
             _holder = _Holder(threadpoolctl.ThreadpoolController())
             _holder.start()
         _depth += 1
-        controller = _holder.controller
+        holder = _holder
     try:
-        yield BlasThreads(controller, workers)
+        yield BlasThreads(holder, workers)
     finally:
         with _lock:
             _depth -= 1
             if _depth == 0:
-                _holder.stop()
+                holder.stop()
                 _holder = None

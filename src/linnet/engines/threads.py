@@ -83,7 +83,7 @@ class Threads:
         `memory`, in bytes or as "2 GB", bounds what tiles take; those needed latest go to
         files in `scratch` (None: the system's folder for temporary files). Arrays given in
         memory do not count; arrays given as `np.memmap` do, as far as they are read. On top
-        of it come a few megabytes for each worker, the workspace of BLAS.
+        of it come, at most, a tenth of it and 4 MB for each worker, and the buffers of BLAS.
 
         A task that runs alone gets all cores. With `deterministic=True` only tasks do whose
         results have the same bits on any number of cores.

@@ -1,0 +1,85 @@
+"""How many threads BLAS has while a program runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import threadpoolctl
+
+from linnet.algorithms.cholesky import factor
+from linnet.engines import Threads
+from linnet.kernels import kernel
+from linnet.programs import In, Out, tile_program
+from linnet.tiles import TiledArray
+
+SEEN: list[int] = []
+
+
+def look(x):
+    SEEN.append(
+        min(lib["num_threads"] for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas")
+    )
+    return x + 0
+
+
+kernel("t_large", flops=lambda x: 1e9, shape=lambda x: x)(lambda x: look(x))
+kernel("t_small", flops=lambda x: 1e3, shape=lambda x: x)(lambda x: look(x))
+kernel("t_sure", flops=lambda x: 1e9, shape=lambda x: x, thread_invariant=True)(lambda x: look(x))
+kernel("t_odd", flops=lambda: 1e9, shape=lambda x: x)(lambda x: look(x))
+
+
+@tile_program
+def large(A: In, B: Out):
+    B[0] = t_large(A[0])
+
+
+@tile_program
+def small(A: In, B: Out):
+    B[0] = t_small(A[0])
+
+
+@tile_program
+def sure(A: In, B: Out):
+    B[0] = t_sure(A[0])
+
+
+@tile_program
+def odd(A: In, B: Out):
+    B[0] = t_odd(A[0])
+
+
+@tile_program
+def many(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = t_large(A[0])
+
+
+def threads_seen(program, engine, **sizes):
+    SEEN.clear()
+    engine.run(program.bind(**sizes), {"A": TiledArray.from_numpy(np.zeros(1), 1)})
+    return list(SEEN)
+
+
+@pytest.mark.parametrize(
+    ("program", "deterministic", "expected"),
+    [(large, False, 3), (small, False, 1), (large, True, 1), (sure, True, 3), (odd, False, 1)],
+)
+def test_a_large_task_that_runs_alone_gets_all_threads(program, deterministic, expected):
+    before = threadpoolctl.threadpool_info()
+    # as many workers as threads are wanted; only one of them finds work
+    assert threads_seen(program, Threads(3, deterministic=deterministic)) == [expected]
+    assert threadpoolctl.threadpool_info() == before
+
+
+def test_tasks_side_by_side_have_one_thread_each():
+    seen = threads_seen(many, Threads(2), N=6)
+    assert seen[:4] == [1] * 4
+    assert set(seen) <= {1, 2}
+
+
+def test_deterministic_results_have_the_same_bits_on_any_number_of_workers():
+    x = np.random.default_rng(0).standard_normal((1100, 1100))
+    a = x @ x.T + 1100 * np.eye(1100)
+    results = [factor(a, tile=500, engine=Threads(n, deterministic=True)) for n in (1, 2, 4)]
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])

@@ -9,6 +9,8 @@ touched, so nothing but the factor is kept.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
 from linnet.kernels import chol, downdate, downdate_lower, syrk, trsm
+from linnet.kernels.dense import NotPositiveDefiniteError
 from linnet.kernels.fortran import promote
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.session import current_engine
@@ -65,7 +68,8 @@ def cholesky_factor(
     """
     matrix = _in_square_tiles(a, tile)
     bound = left_looking.bind(N=matrix.grid[0])
-    return run(bound, {"A": matrix}, engine or current_engine(), events)["L"]
+    with _naming_the_minor(matrix.layout):
+        return run(bound, {"A": matrix}, engine or current_engine(), events)["L"]
 
 
 def factor(
@@ -102,7 +106,9 @@ def factor(
             f"and dtype {whole.dtype}"
         )
     place = TiledArray.over(whole, Layout(matrix.layout.boundaries))
-    chosen.run(left_looking.bind(N=matrix.grid[0]), {"A": matrix}, out={"L": place}, events=events)
+    bound = left_looking.bind(N=matrix.grid[0])
+    with _naming_the_minor(matrix.layout):
+        chosen.run(bound, {"A": matrix}, out={"L": place}, events=events)
     return whole
 
 
@@ -115,3 +121,23 @@ def _in_square_tiles(a: NDArray[Any] | TiledArray, tile: int | None) -> TiledArr
             f"in {matrix.grid[0]}×{matrix.grid[1]} tiles"
         )
     return matrix
+
+
+@contextmanager
+def _naming_the_minor(layout: Layout) -> Iterator[None]:
+    """Say which leading minor of the matrix, not only of a tile, is not positive definite."""
+    try:
+        yield
+    except LinAlgError as error:
+        cause = error.__cause__
+        if not isinstance(cause, NotPositiveDefiniteError) or not isinstance(error.task, tuple):
+            raise
+        i = error.task[1][0]
+        order = layout.boundaries[0][i] + cause.minor
+        raise LinAlgError(
+            f"the matrix is not positive definite: its leading minor of order {order} is not positive "
+            f"(tile L[{i}, {i}])\n  in {error.where}",
+            task=error.task,
+            tiles=error.tiles,
+            where=error.where,
+        ) from error

@@ -37,6 +37,14 @@ from linnet.kernels.registry import kernel
 Shape = tuple[int, int]
 
 
+class NotPositiveDefiniteError(LinAlgError):
+    """A tile has no Cholesky factor; `minor` is the order of its first leading minor that is not positive."""
+
+    def __init__(self, minor: int) -> None:
+        super().__init__(f"the leading minor of order {minor} of the tile is not positive definite")
+        self.minor = minor
+
+
 @kernel("chol", shape=lambda s: s, dtype=promote, flops=lambda s: s[0] ** 3 / 3, inplace=0)
 def chol(s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     """The lower triangular `L` with `L·Lᴴ = S`. Only the lower triangle of `S` is read.
@@ -56,7 +64,7 @@ def chol(s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     stored, half = (factor, b"L") if by_columns else (factor.T, b"U")
     routine("potrf", code)(half, integer(n), address(stored), leading(stored), ctypes.byref(info))
     if info.value > 0:
-        raise LinAlgError(f"the leading minor of order {info.value} of the tile is not positive definite")
+        raise NotPositiveDefiniteError(info.value)
     if n > 1:
         zero = scalar(0.0, code)
         other, rest = (b"U", stored[:, 1:]) if by_columns else (b"L", stored[1:, :])

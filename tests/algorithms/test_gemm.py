@@ -1,0 +1,82 @@
+"""Products as one array: against NumPy over shapes, tile sizes, dtypes, orders and operations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linnet.algorithms.gemm import conjugate_gemm, matmul, product
+from linnet.engines import Threads
+from linnet.errors import InputError
+from linnet.events import Events, TaskFinished
+from linnet.tiles import TiledArray
+
+ENGINE = Threads(2)
+OPERATIONS = {"N": lambda x: x, "T": lambda x: x.T, "C": lambda x: x.conj().T}
+
+
+def random(seed, rows, columns, dtype, order="C"):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((rows, columns))
+    x = x + 1j * rng.standard_normal(x.shape) if dtype.startswith("c") else x
+    return np.array(x.astype(dtype), order=order)
+
+
+@settings(max_examples=60)
+@given(
+    st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(1, 12),
+    st.sampled_from(["f4", "f8", "c8", "c16"]), st.sampled_from("CF"), st.sampled_from("CF"),
+    st.sampled_from("NTC"), st.sampled_from("NTC"), st.booleans(),
+)  # fmt: skip
+def test_any_product(m, n, k, tile, dtype, order_a, order_b, op_a, op_b, tiled):
+    a = random(0, *((m, k) if op_a == "N" else (k, m)), dtype, order_a)
+    b = random(1, *((k, n) if op_b == "N" else (n, k)), dtype, order_b)
+    expected = OPERATIONS[op_a](a) @ OPERATIONS[op_b](b)
+    x, y = (TiledArray.from_numpy(a, tile), TiledArray.from_numpy(b, tile)) if tiled else (a, b)
+    found = product(x, y, op_a=op_a, op_b=op_b, tile=tile, engine=ENGINE)
+    assert found.dtype == dtype
+    assert found.flags.c_contiguous
+    assert np.allclose(found, expected, rtol=1e-4, atol=1e-4 if dtype in ("f4", "c8") else 1e-11)
+    if op_a == op_b == "N":
+        assert np.array_equal(matmul(x, y, tile=tile, engine=ENGINE).to_numpy(), found)
+
+
+def test_mixed_dtypes_and_integers():
+    a, b = random(0, 9, 7, "f4"), random(1, 7, 5, "c16")
+    assert np.allclose(product(a, b, tile=3, engine=ENGINE), a @ b)
+    ones = np.ones((4, 4), int)
+    assert product(ones, ones).dtype == np.float64
+    assert (product(ones, ones) == 4).all()
+
+
+def test_small_products_are_one_task_and_large_ones_many():
+    events, found = Events(), []
+    events.subscribe(found.append, TaskFinished)
+    a = random(0, 300, 200, "f8")
+    product(a, a.T, engine=ENGINE, events=events)
+    assert len(found) == 1
+    a = random(0, 2048, 30, "f4")
+    product(a, a.T, engine=ENGINE, events=events)
+    assert len(found) >= 1 + 25
+
+
+def test_a_place_for_the_product():
+    a, out = random(0, 8, 8, "f8"), np.zeros((8, 8))
+    assert product(a, a, tile=3, engine=ENGINE, out=out) is out
+    assert np.allclose(out, a @ a)
+    with pytest.raises(
+        InputError, match=r"the product is 8×8 of float64; out has shape \(8, 7\) and dtype float64"
+    ):
+        product(a, a, out=np.zeros((8, 7)))
+
+
+def test_what_is_refused():
+    with pytest.raises(InputError, match="cannot multiply 2×3 by 2×3"):
+        product(np.ones((2, 3)), np.ones((2, 3)))
+    with pytest.raises(InputError, match="operation 'H' on a factor is not known"):
+        product(np.ones((2, 2)), np.ones((2, 2)), op_a="H")
+    with pytest.raises(InputError, match="expected a matrix"):
+        product(np.ones(2), np.ones((2, 2)))
+    assert conjugate_gemm.proven

@@ -295,6 +295,7 @@ def test_a_kernel_that_is_not_registered_travels_but_says_so() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @many_examples(20_000)
 @given(st.sampled_from(PATHS), JSON | st.sampled_from(HOSTILE))
 def test_random_values_anywhere_for_long(path: tuple[int, ...], value: Any) -> None:

@@ -1,0 +1,352 @@
+"""Linear algebra against NumPy in the same run, on the same cores.
+
+A row runs NumPy and the tile program by turns and takes the best of each; the ratio is
+ours / NumPy's. Timing starts with a C-ordered NumPy array and ends with one. How many tiles
+a side a program had is read from its events, so that a shortcut would show. Memory is
+resident memory above the live inputs, sampled, in a process of its own.
+
+A further row is a function that returns `Row`s, and a line in `SECTIONS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import mmap
+import os
+import platform
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linnet.algorithms.cholesky import factor
+from linnet.algorithms.gemm import product
+from linnet.algorithms.tuning import tile_size
+from linnet.engines import Threads
+from linnet.engines.mapping import mapped_zeros
+from linnet.events import Events, TileWritten
+from linnet.kernels import kernel
+from linnet.programs import In, Out, Temp, tile_program
+from linnet.tiles import TiledArray
+
+BUDGET_SHARE = 4
+"""Out of core, the matrix is so many times the budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the report."""
+
+    what: str
+    """What was measured."""
+    target: str
+    """What it must reach."""
+    measured: str
+    """What it reached."""
+    kept: bool | None
+    """Whether that is enough; None where there is no target."""
+    numbers: dict[str, float]
+    """The bare numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large the problems are."""
+
+    gemm: int = 4096
+    cholesky: int = 8192
+    out_of_core: int = 8192
+    tasks: int = 100_000
+    rounds: int = 5
+
+
+QUICK = Sizes(gemm=1024, cholesky=1024, out_of_core=1024, tasks=10_000, rounds=2)
+
+
+# ---- ratios --------------------------------------------------------------------------
+
+
+def compare(
+    what: str,
+    target: float,
+    rounds: int,
+    theirs: Callable[[], Any],
+    ours: Callable[[Events], Any],
+    output: str,
+    flops: float,
+) -> Row:
+    """Run both by turns; `output` is the array of the program whose tiles are counted."""
+    best = {"numpy": np.inf, "linnet": np.inf}
+    indices: set[tuple[int, ...]] = set()
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        theirs()
+        best["numpy"] = min(best["numpy"], time.perf_counter() - begun)
+        events = Events()
+        events.subscribe(
+            lambda event: indices.add(event.index) if event.array == output else None, TileWritten
+        )
+        begun = time.perf_counter()
+        ours(events)
+        best["linnet"] = min(best["linnet"], time.perf_counter() - begun)
+    ratio = best["linnet"] / best["numpy"]
+    grid = "×".join(str(max(axis) + 1) for axis in zip(*indices, strict=True))
+    rates = {name: flops / seconds / 1e9 for name, seconds in best.items()}
+    measured = (
+        f"{ratio:.3f}  ({best['linnet']:.2f} s, {rates['linnet']:.1f} GFLOP/s; NumPy {best['numpy']:.2f} s, "
+        f"{rates['numpy']:.1f}; {grid} tiles)"
+    )
+    numbers = {"ratio": ratio, **best, "tiles": len(indices)}
+    return Row(what, f"≤ {target}", measured, ratio <= target, numbers)
+
+
+def spd(n: int) -> np.ndarray:
+    """A positive definite matrix, made without factorising anything."""
+    a = np.random.default_rng(0).standard_normal((n, n))
+    a += a.T
+    a[np.diag_indices(n)] += 4 * n**0.5
+    return a
+
+
+def gemm(sizes: Sizes) -> list[Row]:
+    n = sizes.gemm
+    a, b = np.random.default_rng(0).standard_normal((2, n, n))
+    engine, tile = Threads(), tile_size((n, n), a.dtype, "gemm")
+    return [
+        compare(
+            f"GEMM {n}", 1.03, sizes.rounds, lambda: a @ b,
+            lambda events: product(a, b, tile=tile, engine=engine, events=events), "C", 2.0 * n**3,
+        )
+    ]  # fmt: skip
+
+
+def cholesky(sizes: Sizes) -> list[Row]:
+    n = sizes.cholesky
+    a = spd(n)
+    engine, tile = Threads(), tile_size((n, n), a.dtype, "cholesky")
+    return [
+        compare(
+            f"Cholesky {n}", 0.55, sizes.rounds, lambda: np.linalg.cholesky(a),
+            lambda events: factor(a, tile=tile, engine=engine, events=events), "L", n**3 / 3,
+        )
+    ]  # fmt: skip
+
+
+# ---- memory --------------------------------------------------------------------------
+
+
+class Peak:
+    """Resident memory above what it was, sampled every two milliseconds."""
+
+    def __enter__(self) -> Peak:
+        gc.collect()
+        self.base = self.top = resident()
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def _watch(self) -> None:
+        while not self.over.wait(0.002):
+            self.top = max(self.top, resident())
+
+    def __exit__(self, *error: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    @property
+    def bytes(self) -> int:
+        """The most there was at once."""
+        return self.top - self.base
+
+
+def resident() -> int:
+    """Resident memory of this process."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * mmap.PAGESIZE
+
+
+def memory(sizes: Sizes) -> list[Row]:
+    rows: list[Row] = []
+    for name, n, inputs in (("Cholesky", sizes.cholesky, 1), ("GEMM", sizes.gemm, 2)):
+        peak = child(f"peak_{name.lower()}", n)["peak"]
+        whole = 8.0 * n * n
+        allowed = whole + 0.1 * (inputs + 1) * whole
+        measured = f"{peak / 1e6:.0f} MB  (input {inputs * whole / 1e6:.0f} MB, output {whole / 1e6:.0f} MB)"
+        target = f"≤ {allowed / 1e6:.0f} MB"
+        rows.append(Row(f"memory {name} {n}", target, measured, peak <= allowed, {"peak": peak}))
+    return rows
+
+
+def peak_cholesky(n: int) -> dict[str, float]:
+    warm()
+    a, tile = spd(n), tile_size((n, n), "f8", "cholesky")
+    with Peak() as peak:
+        factor(a, tile=tile)
+    return {"peak": peak.bytes}
+
+
+def peak_gemm(n: int) -> dict[str, float]:
+    warm()
+    a, b = np.random.default_rng(0).standard_normal((2, n, n))
+    with Peak() as peak:
+        product(a, b, tile=tile_size((n, n), "f8", "gemm"))
+    return {"peak": peak.bytes}
+
+
+def warm() -> None:
+    """Load libraries and let BLAS take its buffers."""
+    factor(np.eye(1024), tile=512)
+    product(np.eye(1024), np.eye(1024), tile=512)
+
+
+def out_of_core(sizes: Sizes) -> list[Row]:
+    n = sizes.out_of_core
+    found = child("beyond_memory", n)
+    share = found["in_memory"] / found["seconds"]
+    budget = found["budget"]
+    workers = Threads().workers
+    slack = 1.1 * budget + 4e6 * workers
+    return [
+        Row(
+            f"out of core: Cholesky {n}, {BUDGET_SHARE}× the budget", "≥ 0.5 of the rate in memory",
+            f"{share:.2f}  ({found['seconds']:.2f} s; in memory {found['in_memory']:.2f} s)", share >= 0.5,
+            found,
+        ),
+        Row(
+            "its memory", f"≤ {slack / 1e6:.0f} MB",
+            f"{found['peak'] / 1e6:.0f} MB  (budget {budget / 1e6:.0f} MB, matrix {8 * n * n / 1e6:.0f} MB)",
+            found["peak"] <= slack, {"peak": found["peak"], "budget": budget},
+        ),
+    ]  # fmt: skip
+
+
+def beyond_memory(n: int) -> dict[str, float]:
+    """A matrix in a file to a factor in a file, within a quarter of its size; and the same in memory."""
+    warm()
+    a = mapped_zeros((n, n), np.float64)
+    a[...] = spd(n)
+    budget = a.nbytes // BUDGET_SHARE
+    tile = min(tile_size((n, n), "f8", "cholesky"), n // 16)  # a task holds two rows of tiles
+    times: dict[str, float] = {"seconds": np.inf, "in_memory": np.inf}
+    peaks: list[float] = []
+    for _ in range(2):
+        a._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        factor(np.eye(512), tile=64, engine=Threads(memory=budget))
+        with Peak() as peak:
+            begun = time.perf_counter()
+            factor(a, tile=tile, engine=Threads(memory=budget))
+            times["seconds"] = min(times["seconds"], time.perf_counter() - begun)
+        peaks.append(peak.bytes)
+    whole = np.array(a)
+    for _ in range(2):
+        begun = time.perf_counter()
+        factor(whole, tile=tile)
+        times["in_memory"] = min(times["in_memory"], time.perf_counter() - begun)
+    return {**times, "peak": max(peaks), "budget": float(budget)}
+
+
+# ---- overhead ------------------------------------------------------------------------
+
+
+@kernel("bench_nothing", inplace=0)
+def nothing(x: np.ndarray, *, overwrite: tuple[int, ...] = ()) -> np.ndarray:
+    return x
+
+
+@tile_program
+def empty_tasks(A: In, B: Out, S: Temp("A"), N: int, M: int):  # type: ignore
+    for i in range(M):
+        for j in range(N):
+            S[i + 1, j] = nothing(S[i, j])
+    for j in range(N):
+        B[j] = nothing(S[M, j])
+
+
+def overhead(sizes: Sizes) -> list[Row]:
+    """Chains of tasks that do nothing, all engine: planning, handing out, storing, dropping."""
+    each: list[float] = []
+    for total in (sizes.tasks // 10, sizes.tasks):
+        bound = empty_tasks.bind(N=100, M=total // 100)
+        best = np.inf
+        for _ in range(sizes.rounds):
+            a = TiledArray.from_numpy(np.zeros(100), 1)
+            begun = time.perf_counter()
+            Threads().run(bound, {"A": a})
+            best = min(best, time.perf_counter() - begun)
+        each.append(best / bound.count() * 1e6)
+    small, large = each
+    return [
+        Row(
+            f"overhead, {sizes.tasks:,} empty tasks", "≤ 15 µs a task",
+            f"{large:.1f} µs  ({small:.1f} µs with a tenth of them)", large <= 15,
+            {"small": small, "large": large},
+        )
+    ]  # fmt: skip
+
+
+# ---- report --------------------------------------------------------------------------
+
+SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
+    "gemm": gemm,
+    "cholesky": cholesky,
+    "memory": memory,
+    "out-of-core": out_of_core,
+    "overhead": overhead,
+}
+CHILDREN: dict[str, Callable[[int], dict[str, float]]] = {
+    each.__name__: each for each in (peak_cholesky, peak_gemm, beyond_memory)
+}
+
+
+def child(name: str, size: int) -> dict[str, float]:
+    """Run one of `CHILDREN` in a process of its own."""
+    command = [sys.executable, __file__, "--child", name, str(size)]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def report(rows: list[Row]) -> str:
+    verdicts = {True: "kept", False: "MISSED", None: ""}
+    table = [("what", "target", "measured", "verdict")]
+    table += [(row.what, row.target, row.measured, verdicts[row.kept]) for row in rows]
+    widths = [max(len(line[column]) for line in table) for column in range(4)]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table
+    ]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure linear algebra against NumPy.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
+    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections only")
+    parser.add_argument("--rounds", type=int, help="how often each side runs; the best counts")
+    parser.add_argument("--quick", action="store_true", help="small problems: does it still run?")
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(CHILDREN[options.child[0]](int(options.child[1]))))
+        return
+    sizes = QUICK if options.quick else Sizes()
+    if options.rounds:
+        sizes = Sizes(**{**asdict(sizes), "rounds": options.rounds})
+    rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](sizes)]
+    load = os.getloadavg()[0]
+    print(
+        f"python benchmarks/linalg.py    Python {platform.python_version()}, NumPy {np.__version__}, ", end=""
+    )
+    print(f"{os.cpu_count()} cores, load {load:.1f}\n")
+    print(report(rows))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

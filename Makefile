@@ -45,8 +45,10 @@ format: dev  ## put the code into the house style
 	@$(python) -m ruff format .
 
 .PHONY: bench
-bench: dev  ## measure what docs/status.md promises
+bench: dev  ## measure what docs/status.md promises (nothing else should run meanwhile)
+	@tools/system-packages.sh benchmarks/scalapack/packages.txt
 	@$(python) benchmarks/programs.py
+	@$(python) benchmarks/linalg.py
 
 .PHONY: docs
 docs: dev  ## build the documentation into docs/_build/html

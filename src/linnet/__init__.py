@@ -35,11 +35,11 @@ from linnet.programs import (
     TileProgram,
     tile_program,
 )
-from linnet.session import init
 from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
     from linnet import linalg
+    from linnet.session import init
 
 __version__ = "0.1.0.dev0"
 
@@ -75,9 +75,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Namespaces are imported when first used: their programs and SciPy take a moment."""
-    if name == "linalg":
-        from importlib import import_module
+    """Engines and namespaces are imported when first used: they take longer than all the rest."""
+    from importlib import import_module
 
+    if name == "linalg":
         return import_module("linnet.linalg")
+    if name == "init":
+        return import_module("linnet.session").init
     raise AttributeError(f"module 'linnet' has no attribute {name!r}")

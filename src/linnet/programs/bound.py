@@ -16,7 +16,7 @@ from linnet.programs.compiled import Call
 from linnet.programs.diagnostics import Findings
 from linnet.programs.enumeration import Enumerator, TaskArrays
 from linnet.programs.expressions import TableValues, evaluate, names
-from linnet.programs.grammar import In, Task, Temp
+from linnet.programs.grammar import Expr, In, Task, Temp
 from linnet.programs.printing import show_expr, show_run
 from linnet.programs.statements import Access, Statement
 from linnet.tiles import TileKey
@@ -284,14 +284,24 @@ def _table_entries(program: TileProgram, name: str, value: Any) -> Sequence[int]
 def _check_assumptions(
     program: TileProgram, sizes: Mapping[str, int], tables: Mapping[str, TableValues]
 ) -> None:
-    for expr in program.tree.assumptions:
-        if not evaluate(expr, sizes, tables):
-            used = sorted(names(expr))
-            values = ", ".join(f"{n} = {sizes[n]}" for n in used if n in sizes)
-            raise BindError(f"{program.name!r} needs {show_expr(expr)}, but {values}")
-    for loop in {loop for statement in program.statements for loop in statement.loops}:
-        if names(loop.step) <= sizes.keys() and evaluate(loop.step, sizes, tables) == 0:
+    def value(expr: Expr) -> Any:
+        try:
+            return evaluate(expr, sizes, tables)
+        except ZeroDivisionError as error:
             raise BindError(
-                f"the step {show_expr(loop.step)} of the loop over {loop.variable} in {program.name!r} is 0 "
-                f"with {', '.join(f'{n} = {sizes[n]}' for n in sorted(names(loop.step)))}"
+                f"division by zero in {show_expr(expr)} of {program.name!r}{given(expr)}"
+            ) from error
+
+    def given(expr: Expr) -> str:
+        values = ", ".join(f"{n} = {sizes[n]}" for n in sorted(names(expr)) if n in sizes)
+        return f" with {values}" if values else ""
+
+    for expr in program.tree.assumptions:
+        if not value(expr):
+            raise BindError(f"{program.name!r} needs {show_expr(expr)}, but was bound{given(expr)}")
+    for loop in {loop for statement in program.statements for loop in statement.loops}:
+        if names(loop.step) <= sizes.keys() and value(loop.step) == 0:
+            raise BindError(
+                f"the step {show_expr(loop.step)} of the loop over {loop.variable} in {program.name!r} is 0"
+                f"{given(loop.step)}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.linalg.cython_lapack  # noqa: F401  its BLAS is loaded before anybody counts
 import threadpoolctl
 
 from linnet.algorithms.cholesky import factor

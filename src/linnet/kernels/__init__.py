@@ -4,6 +4,7 @@ Importing this room registers the kernels Linnet ships; nothing here imports Sci
 until a kernel that needs it runs.
 """
 
+from linnet.kernels import band, diamonds, lu, norms, panels, spectra, tall, triangular
 from linnet.kernels.dense import (
     chol,
     downdate,
@@ -22,8 +23,10 @@ from linnet.kernels.registry import Kernel, get, kernel, names
 __all__ = [
     "Kernel",
     "add",
+    "band",
     "chol",
     "copy",
+    "diamonds",
     "downdate",
     "downdate_lower",
     "gelqt",
@@ -35,12 +38,18 @@ __all__ = [
     "geqrt",
     "get",
     "kernel",
+    "lu",
     "names",
+    "norms",
+    "panels",
+    "spectra",
     "sum_tiles",
     "syrk",
+    "tall",
     "tplqt",
     "tpmlqt",
     "tpmqrt",
     "tpqrt",
+    "triangular",
     "trsm",
 ]

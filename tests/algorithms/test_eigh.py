@@ -135,5 +135,5 @@ def test_what_is_refused():
         eigvalsh_tiled(np.ones(3))
     with pytest.raises(InputError, match="square tiles on the diagonal"):
         eigh_tiled(TiledArray.from_numpy(np.ones((6, 6)), (2, 3)))
-    with pytest.raises(LinAlgError, match=r"not finite|did not converge"):
+    with pytest.raises(LinAlgError, match=r"not finite"):
         eigh_tiled(np.full((6, 6), np.nan), tile=2)

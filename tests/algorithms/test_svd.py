@@ -147,5 +147,5 @@ def test_what_is_refused():
     uneven = TiledArray.from_tiles({(i, j): np.ones((2 + i, 2 + j)) for i in range(3) for j in range(3)})
     with pytest.raises(InputError, match=r"tiles of one width .* got \[2, 3, 4\]"):
         svdvals_tiled(uneven)
-    with pytest.raises(LinAlgError, match=r"not finite|did not converge"):
+    with pytest.raises(LinAlgError, match=r"not finite"):
         svd_tiled(np.full((6, 6), np.nan), tile=2)

@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors of a Hermitian matrix, in two stages, all of it tile programs.
 
-1. `hermitian_band` makes the matrix a band, four panels to a tile: a QR of the panel below its
+1. `hermitian_band` makes the matrix a band, two panels to a tile: a QR of the panel below its
    diagonal block, then `S − V·Wᴴ − W·Vᴴ` on the lower half of the matrix; nearly all of it products.
-2. `tridiagonal` turns the band (gathered: it is n × tile/4) into a tridiagonal matrix and that into
+2. `tridiagonal` turns the band (gathered: it is n × tile/2) into a tridiagonal matrix and that into
    eigenvalues and eigenvectors `Z`, and takes `Z` back through the reflectors of both reductions, a slab
    of columns (as rows) at a time. `band_eigenvalues` is all that is left of it without vectors.
 
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width
-from linnet.algorithms.running import as_matrix, run
+from linnet.algorithms.running import as_matrix
+from linnet.algorithms.stacks import execute
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
@@ -38,7 +39,10 @@ from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridi
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 
-TILE = 256
+TILE = 192
+"""Side of a tile when vectors are wanted: a wide band, for blocks of reflectors that BLAS likes."""
+VALUES_TILE = 128
+"""Side of a tile for values alone: a narrow band, for the rotations of the second stage."""
 
 Matrix = NDArray[Any] | TiledArray
 
@@ -122,14 +126,14 @@ def eigh_tiled(
     >>> bool(np.allclose(w, [1.0, 3.0])), bool(np.allclose(abs(z), 0.5**0.5))
     (True, True)
     """
-    matrix, flipped = _half(a, lower, tile)
+    matrix, flipped = _half(a, lower, TILE if tile is None else tile)
     n = matrix.shape[0]
     if n == 0:
         return EighResult(np.zeros(0, _real(matrix.dtype)), np.zeros((0, 0), promote(matrix.dtype)))
     bound = with_vectors().bind(
         N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
     )
-    out = run(bound, {"A": matrix}, engine, events)
+    out = execute(bound, {"A": matrix}, engine, events)
     z = out["Z"].to_numpy("F").T
     return EighResult(out["L"].to_numpy(), z.conj() if flipped and z.dtype.kind == "c" else z)
 
@@ -147,17 +151,17 @@ def eigvalsh_tiled(
     >>> eigvalsh_tiled(np.array([[2.0, 0.0], [1.0, 2.0]]), tile=1).round(12)
     array([1., 3.])
     """
-    matrix, _ = _half(a, lower, tile)
+    matrix, _ = _half(a, lower, VALUES_TILE if tile is None else tile)
     if matrix.shape[0] == 0:
         return np.zeros(0, _real(matrix.dtype))
-    return run(values_only().bind(N=matrix.grid[0], B=panel_width(matrix)), {"A": matrix}, engine, events)[
-        "L"
-    ].to_numpy()
+    return execute(
+        values_only().bind(N=matrix.grid[0], B=panel_width(matrix)), {"A": matrix}, engine, events
+    )["L"].to_numpy()
 
 
-def _half(a: Matrix, lower: bool, tile: int | None) -> tuple[TiledArray, bool]:
+def _half(a: Matrix, lower: bool, tile: int) -> tuple[TiledArray, bool]:
     """The lower half of a matrix in tiles, diagonal tiles whole; and whether it is the conjugate's."""
-    matrix = as_matrix(a, TILE if tile is None else tile)
+    matrix = as_matrix(a, tile)
     rows, columns = matrix.layout.boundaries
     if matrix.shape[0] != matrix.shape[1]:
         raise LinAlgError(

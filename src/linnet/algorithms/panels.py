@@ -7,9 +7,9 @@ import numpy as np
 from linnet.errors import InputError
 from linnet.tiles import TiledArray
 
-PANELS = 4
+PANELS = 2
 """Panels to a tile. The band is as wide as a panel."""
-GROUP = 32
+GROUP = 48
 """Sweeps of the chase whose reflectors are applied together."""
 SLABS = 8
 """Slabs of columns in which vectors are computed."""
@@ -19,7 +19,7 @@ def panel_width(matrix: TiledArray) -> int:
     """How wide a panel is: a part of a tile, or all of it where it has no such parts.
 
     >>> [panel_width(TiledArray.from_numpy(np.zeros((20, 20)), tile)) for tile in (8, 7)]
-    [2, 7]
+    [4, 7]
     """
     sizes = np.diff(matrix.layout.boundaries[1])
     if len(set(sizes[:-1].tolist())) > 1 or sizes[-1] > sizes[0]:

@@ -1,9 +1,9 @@
 """Singular values and vectors of a matrix, in two stages, all of it tile programs.
 
-1. `svd_band` makes the matrix an upper band, four panels to a tile: a QR of the panel's columns, the
+1. `svd_band` makes the matrix an upper band, two panels to a tile: a QR of the panel's columns, the
    product of its reflectors with what is right of it, an LQ of the panel's rows, and their product
    from the other side.
-2. `bidiagonal` turns the band (gathered: it is n × tile/2) into a bidiagonal matrix and that into
+2. `bidiagonal` turns the band (gathered: it is n × tile) into a bidiagonal matrix and that into
    singular values and vectors, and takes the vectors back through the reflectors of both reductions,
    a slab of columns (as rows) at a time. `band_singular_values` is all that is left of it without vectors.
 
@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width
-from linnet.algorithms.running import as_matrix, need_square_tiles, run
+from linnet.algorithms.running import as_matrix, need_square_tiles
+from linnet.algorithms.stacks import execute
 from linnet.engines import Engine
 from linnet.events import Sink
 from linnet.kernels import copy
@@ -40,7 +41,10 @@ from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 from linnet.tiles.layout import Layout
 
-TILE = 256
+TILE = 192
+"""Side of a tile when vectors are wanted: a wide band, for blocks of reflectors that BLAS likes."""
+VALUES_TILE = 128
+"""Side of a tile for values alone: a narrow band, for the rotations of the second stage."""
 
 Matrix = NDArray[Any] | TiledArray
 
@@ -144,7 +148,7 @@ def svd_tiled(
     >>> s.round(12), u.shape
     (array([4., 3.]), (3, 2))
     """
-    matrix, adjoint = _tall(a, tile)
+    matrix, adjoint = _tall(a, TILE if tile is None else tile)
     m, n = matrix.shape
     columns = m if full_matrices else n
     if n == 0:
@@ -156,7 +160,7 @@ def svd_tiled(
             P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
             C=min(n, SLABS), rows=m, columns=columns,
         )  # fmt: skip
-        out = run(bound, {"A": matrix}, engine, events)
+        out = execute(bound, {"A": matrix}, engine, events)
         # The programs leave vectors as rows; these orders make both results lie by rows.
         left, right = out["U"].to_numpy("C" if adjoint else "F"), out["N"].to_numpy("F" if adjoint else "C")
         values = out["O"].to_numpy()
@@ -173,16 +177,16 @@ def svdvals_tiled(
     >>> svdvals_tiled(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), tile=1).round(12)
     array([4., 3.])
     """
-    matrix, _ = _tall(a, tile)
+    matrix, _ = _tall(a, VALUES_TILE if tile is None else tile)
     if matrix.shape[1] == 0:
         return np.zeros(0, np.real(np.zeros(0, promote(matrix.dtype))).dtype)
     bound = values_only().bind(P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))
-    return run(bound, {"A": matrix}, engine, events)["O"].to_numpy()
+    return execute(bound, {"A": matrix}, engine, events)["O"].to_numpy()
 
 
-def _tall(a: Matrix, tile: int | None) -> tuple[TiledArray, bool]:
+def _tall(a: Matrix, tile: int) -> tuple[TiledArray, bool]:
     """The matrix in tiles, or its conjugate transpose if it is wider than tall; and which of the two."""
-    matrix = as_matrix(a, TILE if tile is None else tile)
+    matrix = as_matrix(a, tile)
     need_square_tiles(matrix, "the SVD")
     if matrix.shape[0] >= matrix.shape[1]:
         return matrix, False

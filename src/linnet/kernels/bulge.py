@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from linnet.errors import LinAlgError
 from linnet.kernels.fortran import Matrix, address, integer, routine, scalar
 
 Array = NDArray[Any]
@@ -105,7 +106,9 @@ class Band:
         There, squares of what matters neither overflow nor vanish. It is a power of two: no digit changes.
         """
         largest = float(np.abs(self.flat).max(initial=0.0))
-        if not 0.0 < largest < np.inf:
+        if not np.isfinite(largest):
+            raise LinAlgError("the matrix has elements that are not finite (inf or nan); remove them first")
+        if largest == 0.0:
             return 1.0
         exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000))
         real = np.real(self.flat).dtype.type

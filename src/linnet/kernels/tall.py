@@ -243,23 +243,6 @@ def stack_qr(tiles: list[Matrix]) -> tuple[list[Matrix], Matrix]:
 
 
 @kernel(
-    "stack_r",
-    shape=lambda tiles: (min(_stacked(tiles)), tiles[0][1]),
-    dtype=lambda tiles: promote(*tiles),
-    flops=lambda tiles: geqrt_flops(_stacked(tiles)),
-)
-def stack_r(tiles: list[Matrix]) -> Matrix:
-    """The `R` of `stack_qr` alone.
-
-    >>> bool(np.allclose(abs(stack_r([np.array([[3.0]]), np.array([[4.0]])])), 5.0))
-    True
-    """
-    packed = np.asfortranarray(np.concatenate(tiles), dtype=blas_dtype(*tiles))
-    factor(packed, _INNER)
-    return upper(packed, min(packed.shape))
-
-
-@kernel(
     "combine",
     shape=lambda a, y, z, b: (a[0], b[1]),
     dtype=promote,

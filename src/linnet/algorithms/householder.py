@@ -2,9 +2,12 @@
 
 A panel is a column of tiles from the diagonal down; it is factorised in one piece, and its
 reflectors are stored in tiles. What is right of it is updated tile by tile, so that the next panel
-starts as soon as its own column is ready. Of the trees measured this took the least processor time:
-panels 1.0, a flat tree over the tiles 1.06, a binary tree 1.6 (`R` of 2048 to 3072 columns, tiles of
-256, two cores); and `Q` is then formed by plain products, 40 GFLOP/s a core against 31 for pairs.
+starts as soon as its own column is ready. `Q` is then formed by plain products of tiles: measured on
+tiles of 256, 40 GFLOP/s a core against 31 for kernels on pairs of tiles.
+
+For `R` alone the choice is not settled. Processor time of a flat tree over the tiles, panels being 1,
+on a busy machine: 1.0 at 2048 columns, 1.06 at 3072 (BLAS kept to one thread), 0.74 at 4096 (BLAS
+widened while a panel runs alone). A binary tree: 1.6 at 2048, 1.07 at 4096.
 
 `V` and `T` are the reflectors, `S` what is left of the matrix before panel `k`, and `C` a column of
 `Q` on its way: `C[k, m, n]` has been through the reflectors of panel `k` and those after it.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from linnet.errors import (
     BindError,
+    BudgetError,
     InputError,
     KernelDeclarationError,
     KernelError,
@@ -46,6 +47,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "BindError",
     "BoundProgram",
+    "BudgetError",
     "In",
     "InputError",
     "Kernel",

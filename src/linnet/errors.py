@@ -12,6 +12,8 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── KernelDeclarationError  (ValueError)    a kernel is declared wrongly, or twice
     ├── KernelError             (RuntimeError)  a kernel raised; names the task, its tiles, its source line
     ├── LinAlgError             (numpy.linalg.LinAlgError)  singular, not positive definite, ...
+    │   └── NotPositiveDefiniteError            a tile has no Cholesky factor; says which leading minor fails
+    ├── BudgetError             (MemoryError)   a plan cannot run within its memory budget
     ├── InputError              (ValueError)    arrays given to a program do not fit it
     ├── RecordingError          (ValueError)    a line that is no recorded event
     ├── BlasUnavailableError    (ImportError)   SciPy lacks a BLAS or LAPACK routine in the form needed
@@ -92,6 +94,18 @@ class LinAlgError(LinnetError, _NumpyLinAlgError):
         self.task = task
         self.tiles = tiles
         self.where = where
+
+
+class NotPositiveDefiniteError(LinAlgError):
+    """A tile has no Cholesky factor; `minor` is the order of its first leading minor that is not positive."""
+
+    def __init__(self, minor: int) -> None:
+        super().__init__(f"the leading minor of order {minor} of the tile is not positive definite")
+        self.minor = minor
+
+
+class BudgetError(LinnetError, MemoryError):
+    """A plan cannot run within its memory budget, however it is ordered."""
 
 
 class InputError(LinnetError, ValueError):

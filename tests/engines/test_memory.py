@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from linnet.algorithms.cholesky import cholesky, factor
 from linnet.algorithms.gemm import product
 from linnet.engines import Threads
-from linnet.engines.budget import BudgetError
 from linnet.engines.mapping import Scratch, loaded, mapped_zeros, place_of, stored
-from linnet.errors import InputError, KernelDeclarationError
+from linnet.errors import BudgetError, InputError, KernelDeclarationError
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import TiledArray

@@ -19,7 +19,7 @@ PUBLIC = {
     # errors
     "LinnetError", "ProgramError", "SingleAssignmentError", "UnwrittenTileError", "BindError", "WireError",
     "UnknownKernelError", "KernelDeclarationError", "KernelError", "LinAlgError", "InputError",
-    "MissingExtraError",
+    "MissingExtraError", "BudgetError",
     # about the package
     "__version__",
 }  # fmt: skip

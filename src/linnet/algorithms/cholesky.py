@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from linnet.algorithms.running import as_matrix, run
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
-from linnet.errors import InputError, LinAlgError
+from linnet.errors import InputError, LinAlgError, NotPositiveDefiniteError
 from linnet.events import Sink
 from linnet.kernels import chol, downdate, downdate_lower, syrk, trsm
-from linnet.kernels.dense import NotPositiveDefiniteError
 from linnet.kernels.fortran import promote
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.session import current_engine

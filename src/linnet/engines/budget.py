@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 
 from linnet.engines.shapes import Description, operands
-from linnet.errors import KernelDeclarationError, LinnetError
+from linnet.errors import BudgetError, KernelDeclarationError
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
 from linnet.tiles import TiledArray, TileKey, human
-
-
-class BudgetError(LinnetError, MemoryError):
-    """A plan cannot run within its memory budget, however it is ordered."""
 
 
 class Needs:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.errors import LinAlgError
+from linnet.errors import NotPositiveDefiniteError
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -35,14 +35,6 @@ from linnet.kernels.fortran import (
 from linnet.kernels.registry import kernel
 
 Shape = tuple[int, int]
-
-
-class NotPositiveDefiniteError(LinAlgError):
-    """A tile has no Cholesky factor; `minor` is the order of its first leading minor that is not positive."""
-
-    def __init__(self, minor: int) -> None:
-        super().__init__(f"the leading minor of order {minor} of the tile is not positive definite")
-        self.minor = minor
 
 
 @kernel("chol", shape=lambda s: s, dtype=promote, flops=lambda s: s[0] ** 3 / 3, inplace=0)

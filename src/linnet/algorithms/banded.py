@@ -20,7 +20,7 @@ from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import TiledArray
 
 
-@tile_program
+@tile_program(verify=False)
 def banded(
     A: In, B: Out(fill=0), S: Temp("A"), Z: Temp,
     V: Temp, T: Temp, D: Temp, U: Temp, X: Temp, Y: Temp, E: Temp, H: Temp, P: int, Q: int,

@@ -54,7 +54,7 @@ class EighResult(NamedTuple):
     eigenvectors: NDArray[Any]
 
 
-@tile_program
+@tile_program(verify=False)
 def hermitian_band(
     A: In, V: Out, T: Out, D: Out, S: Temp("A"), Y: Temp, M: Temp, F: Temp, G: Temp, N: int, B: int
 ):
@@ -72,7 +72,7 @@ def hermitian_band(
                     S[k + 1, i, j] = subtract_product(S[k, i, j], F[k, i], G[k, j], adjoint=True)
 
 
-@tile_program
+@tile_program(verify=False)
 def tridiagonal(
     V: In, T: In, D: In, L: Out, Z: Out, P: Temp, E: Temp, X: Temp, U: Temp, H: Temp, Q: Temp, M: Temp,
     S: Temp, N: int, K: int, C: int,
@@ -92,7 +92,7 @@ def tridiagonal(
         Z[c, 0] = copy(S[K + PANELS * N, c])
 
 
-@tile_program
+@tile_program(verify=False)
 def band_eigenvalues(V: In, T: In, D: In, L: Out, N: int):
     assert N >= 1
     L[0] = hermitian_band_values(D[0 : PANELS * N])

@@ -21,7 +21,7 @@ from linnet.session import current_engine
 from linnet.tiles import Layout, TiledArray
 
 
-@tile_program
+@tile_program(verify=False)
 def gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
     assert K >= 1
     for i in range(M):
@@ -29,7 +29,7 @@ def gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
             C[i, j] = multiply(A[i, 0:K], B[0:K, j])
 
 
-@tile_program
+@tile_program(verify=False)
 def accumulated_gemm(A: In, B: In, C: Out, P: Temp, M: int, N: int, K: int):
     """The same product, one task for each pair of tiles: for engines where no worker can hold a row."""
     assert K >= 1
@@ -44,7 +44,7 @@ def accumulated_gemm(A: In, B: In, C: Out, P: Temp, M: int, N: int, K: int):
                 C[i, j] = gemm_add(P[K - 1, i, j], A[i, K - 1], B[K - 1, j])
 
 
-@tile_program
+@tile_program(verify=False)
 def conjugate_gemm(A: In, B: In, C: Out, M: int, N: int, K: int, CA: int, CB: int):
     """The same product with A conjugated if CA is 1, and B if CB is 1."""
     assert K >= 1

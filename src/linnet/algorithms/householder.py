@@ -29,7 +29,7 @@ from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import Layout, TiledArray
 
 
-@tile_program
+@tile_program(verify=False)
 def qr(A: In, R: Out(fill=0), S: Temp("A"), V: Temp, T: Temp, W: Temp, P: int, Q: int):
     for k in range(min(P, Q)):
         V[k:P, k], T[0, k], R[k, k] = panel_qr(S[k, k:P, k])
@@ -40,7 +40,7 @@ def qr(A: In, R: Out(fill=0), S: Temp("A"), V: Temp, T: Temp, W: Temp, P: int, Q
                 S[k + 1, m, n] = gemm_add(S[k, m, n], V[m, k], W[k, n])
 
 
-@tile_program
+@tile_program(verify=False)
 def form_q(V: In, T: In, O: Out, C: Temp, W: Temp, P: int, K: int):
     assert P >= K
     for n in range(K):
@@ -58,7 +58,7 @@ def form_q(V: In, T: In, O: Out, C: Temp, W: Temp, P: int, K: int):
             O[m, n] = copy(C[0, m, n])
 
 
-@tile_program
+@tile_program(verify=False)
 def apply_q(V: In, T: In, B: In, X: Out, C: Temp, W: Temp, P: int, K: int, N: int):
     assert K >= 1
     assert P >= K
@@ -73,7 +73,7 @@ def apply_q(V: In, T: In, B: In, X: Out, C: Temp, W: Temp, P: int, K: int, N: in
             X[m, n] = copy(C[0, m, n])
 
 
-@tile_program
+@tile_program(verify=False)
 def apply_q_adjoint(V: In, T: In, B: In, X: Out, C: Temp("B"), W: Temp, P: int, K: int, N: int):
     assert P >= K
     for n in range(N):

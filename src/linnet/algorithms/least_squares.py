@@ -41,7 +41,7 @@ from linnet.tiles import Layout, TiledArray
 Matrix = NDArray[Any]
 
 
-@tile_program
+@tile_program(verify=False)
 def tsqr_project(A: In, C: In, R: Out, O: Out, Y: Temp, Z: Temp, W: Temp, B: Temp, X: Temp, N: int, K: int):
     assert N >= 1
     L = max(1, ceil(ceil(log2(N)) / 4))

@@ -30,7 +30,7 @@ from linnet.programs import In, Out, tile_program
 from linnet.tiles import Layout, TiledArray
 
 
-@tile_program
+@tile_program(verify=False)
 def lower_gram(A: In, C: Out, P: int, Q: int):
     assert Q >= 1
     for i in range(P):
@@ -39,21 +39,21 @@ def lower_gram(A: In, C: Out, P: int, Q: int):
             C[i, j] = gram(A[i, 0:Q], A[j, 0:Q])
 
 
-@tile_program
+@tile_program(verify=False)
 def hermitian_times(A: In, B: In, X: Out, P: int, Q: int):
     for i in range(P):
         for j in range(Q):
             X[i, j] = symmetric_row(A[i, i], B[i, j], A[i, 0:i], B[0:i, j], A[i + 1 : P, i], B[i + 1 : P, j])
 
 
-@tile_program
+@tile_program(verify=False)
 def lower_times(T: In, B: In, X: Out, P: int, Q: int, unit: int):
     for i in range(P):
         for j in range(Q):
             X[i, j] = triangular_row(T[i, i], B[i, j], T[i, 0:i], B[0:i, j], unit, lower=True)
 
 
-@tile_program
+@tile_program(verify=False)
 def upper_times(T: In, B: In, X: Out, P: int, Q: int, unit: int):
     for i in range(P):
         for j in range(Q):

@@ -57,7 +57,7 @@ class SVDResult(NamedTuple):
     Vh: NDArray[Any]
 
 
-@tile_program
+@tile_program(verify=False)
 def svd_band(
     A: In,
     V: Out,
@@ -89,7 +89,7 @@ def svd_band(
                     S[2 * k + 2, i, j] = subtract_product(S[2 * k + 1, i, j], Z[k, i], X[k, j], adjoint=True)
 
 
-@tile_program
+@tile_program(verify=False)
 def bidiagonal(
     V: In, T: In, R: In, X: In, Y: In, L: In, O: Out, U: Out, N: Out,
     D: Temp, E: Temp, A: Temp, B: Temp, F: Temp, G: Temp, H: Temp, I: Temp, J: Temp, M: Temp,
@@ -114,7 +114,7 @@ def bidiagonal(
         N[c, 0] = copy(W[K + PANELS * Q, c])
 
 
-@tile_program
+@tile_program(verify=False)
 def band_singular_values(V: In, T: In, R: In, X: In, Y: In, L: In, O: Out, Q: int):
     assert Q >= 1
     O[0] = upper_band_values(R[0 : PANELS * Q], L[0 : PANELS * Q])

@@ -31,7 +31,7 @@ _LEAF = 2**19
 """Elements in a leaf: two of them with their Q stay in the last cache."""
 
 
-@tile_program
+@tile_program(verify=False)
 def tsqr(A: In, R: Out, V: Temp, T: Temp, W: Temp, N: int):
     assert N >= 1
     for i in range(N):
@@ -47,7 +47,7 @@ def tsqr(A: In, R: Out, V: Temp, T: Temp, W: Temp, N: int):
     R[0, 0] = copy(W[0, ceil(log2(N))])
 
 
-@tile_program
+@tile_program(verify=False)
 def tsqr_with_q(A: In, R: Out, O: Out, Y: Temp, Z: Temp, W: Temp, B: Temp, G: Temp, N: int):
     assert N >= 1
     L = max(1, ceil(ceil(log2(N)) / 4))

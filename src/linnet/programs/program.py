@@ -176,10 +176,11 @@ class TileProgram:
         `A="O"` makes input A of `second` the output O of this one; an input with the name of
         an output is joined to it without saying. Sizes and inputs with equal names are shared;
         `sizes={"M": "N + 1"}` gives a size of `second` in terms of this program's. With
-        `keep=False` joined outputs (without a fill) become intermediate and may be deleted.
+        `keep=False` joined outputs (without a fill) become intermediate and may be deleted. The
+        proofs are made now, unless both parts put theirs off.
         """
         tree = compose(self.tree, second.tree, {**(wires or {}), **more}, sizes or {}, keep)
-        return TileProgram(tree)
+        return TileProgram(tree, verify=self._verify or second._verify)
 
     def _check_small_sizes(self) -> None:
         """Look for violations of what could not be proved, at all small sizes."""

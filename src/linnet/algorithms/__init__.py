@@ -1,12 +1,13 @@
-"""The tiled algorithms: each module holds a readable tile program and a function that runs it.
+"""The tiled algorithms: modules that hold readable tile programs and the functions that run them.
 
-| module | program | function |
-|---|---|---|
-| `cholesky` | `cholesky` | `cholesky_factor` |
-| `gemm` | `gemm`, `accumulated_gemm` | `matmul` |
-| `tsqr` | `tsqr` | `tall_skinny_r` |
-| `qr` | `qr` | `qr_r` |
-| `banded` | `banded` | `band` |
+    products         gemm, products (SYRK, SYMM, TRMM), power
+    one triangle     cholesky, triangular
+    elimination      lu, solve, inverse, determinant
+    orthogonal       qr and householder (panels), tsqr (tall), least_squares, pseudo_inverse
+    two stages       banded, svd, eigh; spectral is what users call
+    measures         norms
+    shared           tuning (tile sizes), stacks and running (input, cutting, engines), panels
 
-The modules are not re-exported here: each bears the name of its program.
+Nothing is re-exported here: a module bears the name of its program, `linnet.linalg` the names
+users know. The programs put their proofs off until asked for; the tests ask.
 """

@@ -1,4 +1,4 @@
-"""What every engine must do: a suite to subclass.
+"""What every engine must do: a suite to subclass::
 
     from linnet.testing.engines import EngineSuite
 

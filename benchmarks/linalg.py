@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import json
 import mmap
 import os
@@ -27,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from linnet import linalg
 from linnet.algorithms.cholesky import factor
 from linnet.algorithms.gemm import product
 from linnet.algorithms.tuning import tile_size
@@ -63,12 +65,20 @@ class Sizes:
 
     gemm: int = 4096
     cholesky: int = 8192
+    solve: int = 5000
+    qr: int = 4096
+    tall: int = 1_000_000
+    svd: int = 2048
+    eigh: int = 3000
     out_of_core: int = 8192
     tasks: int = 100_000
     rounds: int = 5
 
 
-QUICK = Sizes(gemm=1024, cholesky=1024, out_of_core=1024, tasks=10_000, rounds=2)
+QUICK = Sizes(
+    gemm=1024, cholesky=1024, solve=1100, qr=1100, tall=20_000, svd=1100, eigh=1100,
+    out_of_core=1024, tasks=10_000, rounds=2,
+)  # fmt: skip
 
 
 # ---- ratios --------------------------------------------------------------------------
@@ -83,21 +93,22 @@ def compare(
     output: str,
     flops: float,
 ) -> Row:
-    """Run both by turns; `output` is the array of the program whose tiles are counted."""
+    """Run both by turns; `output` is the array of the program whose tiles are counted ("": the finest)."""
     best = {"numpy": np.inf, "linnet": np.inf}
-    indices: set[tuple[int, ...]] = set()
+    written: dict[str, set[tuple[int, ...]]] = {}
     for _ in range(rounds):
         begun = time.perf_counter()
         theirs()
         best["numpy"] = min(best["numpy"], time.perf_counter() - begun)
         events = Events()
         events.subscribe(
-            lambda event: indices.add(event.index) if event.array == output else None, TileWritten
+            lambda event: written.setdefault(event.array, set()).add(event.index[-2:]), TileWritten
         )
         begun = time.perf_counter()
         ours(events)
         best["linnet"] = min(best["linnet"], time.perf_counter() - begun)
     ratio = best["linnet"] / best["numpy"]
+    indices = written[output] if output else max(written.values(), key=len)
     grid = "×".join(str(max(axis) + 1) for axis in zip(*indices, strict=True))
     rates = {name: flops / seconds / 1e9 for name, seconds in best.items()}
     measured = (
@@ -138,6 +149,96 @@ def cholesky(sizes: Sizes) -> list[Row]:
             lambda events: factor(a, tile=tile, engine=engine, events=events), "L", n**3 / 3,
         )
     ]  # fmt: skip
+
+
+def solve(sizes: Sizes) -> list[Row]:
+    n = sizes.solve
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((n, n)), rng.standard_normal((n, 8))
+    tile = tile_size((n, n), a.dtype, "lu")
+    return [
+        compare(
+            f"solve {n}, 8 right-hand sides", 0.95, sizes.rounds, lambda: np.linalg.solve(a, b),
+            lambda events: linalg.solve(a, b, tile=tile, events=events), "", 2 * n**3 / 3,
+        )
+    ]  # fmt: skip
+
+
+def qr(sizes: Sizes) -> list[Row]:
+    n, rows = sizes.qr, sizes.tall
+    rng = np.random.default_rng(0)
+    a, tall = rng.standard_normal((n, n)), rng.standard_normal((rows, 64))
+    tile = tile_size((n, n), a.dtype, "qr")
+    return [
+        compare(
+            f"QR {n} with Q", 0.65, min(sizes.rounds, 2), lambda: np.linalg.qr(a),
+            lambda events: linalg.qr(a, tile=tile, events=events), "", 8 * n**3 / 3,
+        ),
+        compare(
+            f"QR {rows}×64 with Q", 0.25, sizes.rounds, lambda: np.linalg.qr(tall),
+            lambda events: linalg.qr(tall, events=events), "", 4.0 * rows * 64**2,
+        ),
+    ]  # fmt: skip
+
+
+def spectra(sizes: Sizes) -> list[Row]:
+    m, n, rounds = sizes.svd, sizes.eigh, min(sizes.rounds, 2)
+    a = np.random.default_rng(0).standard_normal((max(m, n), max(m, n)))
+    x, h = np.ascontiguousarray(a[:m, :m]), a[:n, :n] + a[:n, :n].T
+    return [
+        compare(
+            f"SVD {m} thin, all vectors", 1.10, rounds, lambda: np.linalg.svd(x, full_matrices=False),
+            lambda events: linalg.svd(x, full_matrices=False, events=events), "", 1.0,
+        ),
+        compare(
+            f"SVD {m}, values only", 1.0, rounds, lambda: np.linalg.svd(x, compute_uv=False),
+            lambda events: linalg.svdvals(x, events=events), "", 1.0,
+        ),
+        compare(
+            f"eigh {n}, all vectors", 1.5, rounds, lambda: np.linalg.eigh(h),
+            lambda events: linalg.eigh(h, events=events), "", 1.0,
+        ),
+        compare(
+            f"eigh {n}, values only", 1.0, rounds, lambda: np.linalg.eigvalsh(h),
+            lambda events: linalg.eigvalsh(h, events=events), "", 1.0,
+        ),
+    ]  # fmt: skip
+
+
+def scalapack(sizes: Sizes) -> list[Row]:
+    """The same four operations by ScaLAPACK on two ranks; needs its Debian packages."""
+    sys.path.insert(0, str(Path(__file__).parent / "scalapack"))
+    peer = importlib.import_module("peer")
+    driver = peer.build()
+    rng = np.random.default_rng(0)
+    n, g, q = sizes.cholesky, sizes.gemm, sizes.qr
+    positive, a, b, x = spd(n), *rng.standard_normal((2, g, g)), rng.standard_normal((q, q))
+    square = rng.standard_normal((sizes.solve, sizes.solve))
+    rows: list[Row] = []
+    for what, operation, size, target, ours in (
+        (
+            f"Cholesky {n}",
+            "potrf",
+            n,
+            0.95,
+            lambda: factor(positive, tile=tile_size((n, n), "f8", "cholesky")),
+        ),
+        (f"GEMM {g}", "gemm", g, 0.95, lambda: product(a, b, tile=tile_size((g, g), "f8", "gemm"))),
+        (f"QR {q} with Q", "qr", q, 1.0, lambda: linalg.qr(x, tile=tile_size((q, q), "f8", "qr"))),
+        (f"LU {sizes.solve}", "getrf", sizes.solve, 1.0, lambda: linalg.lu_factor(square)),
+    ):
+        best = np.inf
+        for _ in range(min(3, sizes.rounds)):
+            begun = time.perf_counter()
+            ours()
+            best = min(best, time.perf_counter() - begun)
+        theirs = peer.seconds(driver, operation, size, rounds=min(3, sizes.rounds))
+        measured = f"{best / theirs:.3f}  ({best:.2f} s; ScaLAPACK {theirs:.2f} s)"
+        numbers = {"linnet": best, "scalapack": theirs}
+        rows.append(
+            Row(f"{what} against ScaLAPACK", f"≤ {target}", measured, best / theirs <= target, numbers)
+        )
+    return rows
 
 
 # ---- memory --------------------------------------------------------------------------
@@ -297,6 +398,10 @@ def overhead(sizes: Sizes) -> list[Row]:
 SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
     "gemm": gemm,
     "cholesky": cholesky,
+    "solve": solve,
+    "qr": qr,
+    "spectra": spectra,
+    "scalapack": scalapack,
     "memory": memory,
     "out-of-core": out_of_core,
     "overhead": overhead,

@@ -1,6 +1,6 @@
 """ScaLAPACK on the cores of this machine, for comparison.
 
-    python benchmarks/scalapack potrf 8192
+    python benchmarks/scalapack/peer.py potrf 8192
 
 Builds the driver (needs the Debian packages in packages.txt; `make bench` installs them as
 root) and prints the best of three rounds on two ranks, one BLAS thread each.

@@ -15,6 +15,8 @@ from linnet.errors import LinAlgError
 from linnet.events import Events, Metrics
 from linnet.tiles import TiledArray
 
+pytestmark = pytest.mark.slow  # left to `make test`
+
 ENGINE = Threads(2)
 
 

@@ -13,6 +13,8 @@ from linnet.algorithms.pseudo_inverse import pseudo_inverse
 from linnet.engines import Threads
 from linnet.errors import LinAlgError
 
+pytestmark = pytest.mark.slow  # left to `make test`
+
 ENGINE = Threads(2)
 
 

@@ -17,6 +17,8 @@ from linnet.errors import InputError, LinAlgError
 from linnet.events import Events, Metrics
 from linnet.tiles import TiledArray
 
+pytestmark = pytest.mark.slow  # left to `make test`
+
 ENGINE = Threads(2)
 
 

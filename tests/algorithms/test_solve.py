@@ -18,6 +18,8 @@ from linnet.errors import InputError, LinAlgError
 from linnet.events import Events, TaskFinished
 from linnet.tiles import TiledArray
 
+pytestmark = pytest.mark.slow  # left to `make test`
+
 ENGINE = Threads(2)
 DTYPES = ["f4", "f8", "c8", "c16"]
 

@@ -17,6 +17,8 @@ from linnet.events import Events, Metrics
 from linnet.kernels import tall
 from linnet.tiles import TiledArray
 
+pytestmark = pytest.mark.slow  # left to `make test`
+
 ENGINE = Threads(2)
 
 

@@ -68,7 +68,7 @@ def cholesky_factor(
     matrix = _in_square_tiles(a, tile)
     bound = left_looking.bind(N=matrix.grid[0])
     with _naming_the_minor(matrix.layout):
-        return run(bound, {"A": matrix}, engine or current_engine(), events)["L"]
+        return run(bound, {"A": matrix}, engine, events)["L"]
 
 
 def factor(

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width
-from linnet.algorithms.running import as_matrix
-from linnet.algorithms.stacks import execute
+from linnet.algorithms.running import as_matrix, run
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
@@ -133,7 +132,7 @@ def eigh_tiled(
     bound = with_vectors().bind(
         N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
     )
-    out = execute(bound, {"A": matrix}, engine, events)
+    out = run(bound, {"A": matrix}, engine, events)
     z = out["Z"].to_numpy("F").T
     return EighResult(out["L"].to_numpy(), z.conj() if flipped and z.dtype.kind == "c" else z)
 
@@ -154,9 +153,9 @@ def eigvalsh_tiled(
     matrix, _ = _half(a, lower, VALUES_TILE if tile is None else tile)
     if matrix.shape[0] == 0:
         return np.zeros(0, _real(matrix.dtype))
-    return execute(
-        values_only().bind(N=matrix.grid[0], B=panel_width(matrix)), {"A": matrix}, engine, events
-    )["L"].to_numpy()
+    return run(values_only().bind(N=matrix.grid[0], B=panel_width(matrix)), {"A": matrix}, engine, events)[
+        "L"
+    ].to_numpy()
 
 
 def _half(a: Matrix, lower: bool, tile: int) -> tuple[TiledArray, bool]:

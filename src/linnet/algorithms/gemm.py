@@ -70,7 +70,7 @@ def matmul(
     """
     left, right = _factors(a, b, tile)
     bound = gemm.bind(M=left.grid[0], N=right.grid[1], K=left.grid[1])
-    return run(bound, {"A": left, "B": right}, engine or current_engine(), events)["C"]
+    return run(bound, {"A": left, "B": right}, engine, events)["C"]
 
 
 def product(

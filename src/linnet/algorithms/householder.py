@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from linnet.algorithms.stacks import execute
+from linnet.algorithms.running import run
 from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.events import Sink
@@ -112,7 +112,7 @@ class Reflectors:
     def form(self, *, engine: Engine | None = None, events: Sink | None = None) -> TiledArray:
         """The first min(m, n) columns of `Q`."""
         bound = form_q.bind(P=self.V.grid[0], K=self.V.grid[1])
-        return execute(bound, {"V": self.V, "T": self.T}, engine, events)["O"]
+        return run(bound, {"V": self.V, "T": self.T}, engine, events)["O"]
 
     def apply(
         self,
@@ -130,7 +130,7 @@ class Reflectors:
             )
         program = apply_q_adjoint if adjoint else apply_q
         bound = program.bind(P=self.V.grid[0], K=self.V.grid[1], N=b.grid[1])
-        return execute(bound, {"V": self.V, "T": self.T, "B": b}, engine, events)["X"]
+        return run(bound, {"V": self.V, "T": self.T, "B": b}, engine, events)["X"]
 
 
 def factorise(
@@ -146,7 +146,7 @@ def factorise(
     (True, True)
     """
     P, Q = matrix.grid
-    out = execute(householder.bind(P=P, Q=Q), {"A": matrix}, engine, events)
+    out = run(householder.bind(P=P, Q=Q), {"A": matrix}, engine, events)
     v, t = out.tiles("V"), out.tiles("T")
     widths = tuple(accumulate((t[0, k].shape[0] for k in range(min(P, Q))), initial=0))
     widest = max(b - a for a, b in pairwise(widths))

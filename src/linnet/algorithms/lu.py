@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnet.algorithms.running import need_square_tiles
-from linnet.algorithms.stacks import Array, as_stack, cut, execute, is_small, over_stack
+from linnet.algorithms.running import need_square_tiles, run
+from linnet.algorithms.stacks import Array, as_stack, cut, is_small, over_stack
 from linnet.engines import Engine, Outputs
 from linnet.errors import InputError
 from linnet.events import Sink
@@ -167,10 +167,10 @@ def eliminate(
     inputs = {"A": matrix, "I": TiledArray(Layout((edges,)), np.dtype(np.int64), numbers)}
     sizes = {"P": rows, "Q": columns, "K": steps}
     program = tournament_lu if lower else tournament
-    outputs = execute(program.bind(**sizes), inputs, engine, events)
+    outputs = run(program.bind(**sizes), inputs, engine, events)
     if not _trusted(outputs):
         program = partial_lu if lower else partial
-        outputs = execute(program.bind(**sizes), inputs, engine, events)
+        outputs = run(program.bind(**sizes), inputs, engine, events)
     order = outputs["B" if lower else "O"].to_numpy()
     return Elimination(matrix.layout, outputs.tiles("U"), outputs.tiles("L") if lower else {}, order)
 

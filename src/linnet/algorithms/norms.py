@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from linnet.algorithms.inverse import inv
+from linnet.algorithms.running import run
 from linnet.algorithms.stacks import (
     Array,
     as_floating,
     as_stack,
     cut,
-    execute,
     is_small,
     need_square,
     over_stack,
@@ -108,7 +108,7 @@ def _tiled_norm(
     matrix = cut(array, tile, "gemm")
     matrix = transposed(matrix) if ord == np.inf else matrix
     bound = _TILED[ord].bind(P=matrix.grid[0], Q=matrix.grid[1])
-    value = execute(bound, {"A": matrix}, engine, events).tiles("N")[0,]
+    value = run(bound, {"A": matrix}, engine, events).tiles("N")[0,]
     return value[0].astype(np.finfo(matrix.dtype).dtype)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from linnet.algorithms.gemm import gemm
 from linnet.algorithms.inverse import inv
-from linnet.algorithms.stacks import Array, as_stack, cut, execute, is_small, need_square, over_stack
+from linnet.algorithms.running import run
+from linnet.algorithms.stacks import Array, as_stack, cut, is_small, need_square, over_stack
 from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.events import Sink
@@ -62,4 +63,4 @@ def _product(left: TiledArray, right: TiledArray, engine: Engine | None, events:
     if left.layout.boundaries[1] != right.layout.boundaries[0]:
         raise InputError(f"matrix_power takes a matrix in square tiles on the diagonal; got {left}")
     size = left.grid[0]
-    return execute(gemm.bind(M=size, N=size, K=size), {"A": left, "B": right}, engine, events)["C"]
+    return run(gemm.bind(M=size, N=size, K=size), {"A": left, "B": right}, engine, events)["C"]

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from linnet.algorithms.running import run
 from linnet.algorithms.stacks import (
     Array,
     as_stack,
     cut,
     cut_like_rows,
-    execute,
     need_square,
     transposed,
 )
@@ -76,7 +76,7 @@ def syrk(
                     tile=tile, engine=engine, events=events).conj()  # fmt: skip
     matrix = cut(given, tile, "gemm")
     bound = lower_gram.bind(P=matrix.grid[0], Q=matrix.grid[1])
-    made = execute(bound, {"A": matrix}, engine, events).tiles("C")
+    made = run(bound, {"A": matrix}, engine, events).tiles("C")
     other = {(j, i): tile.conj().T for (i, j), tile in made.items() if i > j}
     edges = matrix.layout.boundaries[0]
     return TiledArray(Layout((edges, edges)), made[0, 0].dtype, {**made, **other}).to_numpy()
@@ -98,7 +98,7 @@ def symm(
     conjugated = lower != (side == "left")
     bound = hermitian_times.bind(P=turned.grid[0], Q=right.grid[1])
     inputs = {"A": turned, "B": _conjugate(right) if conjugated else right}
-    made = execute(bound, inputs, engine, events)["X"].to_numpy()
+    made = run(bound, inputs, engine, events)["X"].to_numpy()
     made = made.conj() if conjugated else made
     return made if side == "left" else np.ascontiguousarray(made.T)
 
@@ -117,7 +117,7 @@ def trmm(
     turned = matrix if side == "left" else transposed(matrix)
     program = lower_times if lower == (side == "left") else upper_times
     bound = program.bind(P=turned.grid[0], Q=right.grid[1], unit=int(unit_diagonal))
-    made = execute(bound, {"T": turned, "B": right}, engine, events)["X"].to_numpy()
+    made = run(bound, {"T": turned, "B": right}, engine, events)["X"].to_numpy()
     return made if side == "left" else np.ascontiguousarray(made.T)
 
 

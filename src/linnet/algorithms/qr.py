@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.householder import factorise, qr, qr_with_q
-from linnet.algorithms.running import as_matrix, need_square_tiles
-from linnet.algorithms.stacks import as_stack, execute, is_small, over_stack
+from linnet.algorithms.running import as_matrix, need_square_tiles, run
+from linnet.algorithms.stacks import as_stack, is_small, over_stack
 from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
@@ -89,7 +89,7 @@ def qr_r(
     (True, (3, 3))
     """
     matrix = square_tiles(a, tile)
-    return execute(qr.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["R"]
+    return run(qr.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["R"]
 
 
 # ---- the modes

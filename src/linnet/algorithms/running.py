@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.engines import Engine, Outputs, Threads
+from linnet.engines import Engine, Outputs
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.programs import BoundProgram
+from linnet.session import current_engine
 from linnet.tiles import TiledArray
 
 
@@ -29,8 +30,8 @@ def as_matrix(a: NDArray[Any] | TiledArray, tile: int | tuple[int, int]) -> Tile
 def run(
     bound: BoundProgram, inputs: Mapping[str, TiledArray], engine: Engine | None, events: Sink | None
 ) -> Outputs:
-    """Run on the given engine, or on threads with a worker per core."""
-    return (Threads() if engine is None else engine).run(bound, inputs, events=events)
+    """Run on the given engine, or on that of the session."""
+    return (current_engine() if engine is None else engine).run(bound, inputs, events=events)
 
 
 def need_square_tiles(matrix: TiledArray, what: str) -> None:

@@ -15,13 +15,13 @@ import numpy as np
 
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.lu import Elimination, eliminate, order_of
+from linnet.algorithms.running import run
 from linnet.algorithms.stacks import (
     Array,
     as_floating,
     as_stack,
     cut,
     cut_like_rows,
-    execute,
     is_small,
     need_square,
     over_stack,
@@ -235,7 +235,7 @@ def cho_factor(
     matrix = matrix if lower else transposed(matrix)
     if matrix.layout.boundaries[0] != matrix.layout.boundaries[1]:
         raise InputError(f"cho_factor takes a matrix in square tiles on the diagonal; got {matrix}")
-    made = execute(cholesky.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)["O"]
+    made = run(cholesky.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)["O"]
     return CholeskyFactors((made if lower else transposed(made)).to_numpy(), lower)
 
 

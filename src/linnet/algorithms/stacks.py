@@ -5,21 +5,16 @@ A stack is an array of shape `(..., M, N)`: each matrix in it is a computation o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import run
 from linnet.algorithms.tuning import SHORTCUT, tile_size
-from linnet.engines import Engine, Outputs
 from linnet.errors import InputError, LinAlgError
-from linnet.events import Sink
 from linnet.kernels.fortran import promote
-from linnet.programs import BoundProgram
-from linnet.session import current_engine
 from linnet.tiles import Layout, TiledArray
 
 Array = NDArray[Any]
@@ -122,13 +117,6 @@ def identity(matrix: TiledArray) -> TiledArray:
         else:
             tiles[index] = known.setdefault(shape, np.zeros(shape, matrix.dtype))
     return TiledArray(layout, matrix.dtype, tiles)
-
-
-def execute(
-    bound: BoundProgram, inputs: Mapping[str, TiledArray], engine: Engine | None, events: Sink | None
-) -> Outputs:
-    """Run on the given engine, or on that of the session."""
-    return run(bound, inputs, current_engine() if engine is None else engine, events)
 
 
 def over_stack(function: Callable[..., Any], *stacks: Array, outputs: int = 1) -> Any:

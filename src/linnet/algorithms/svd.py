@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width
-from linnet.algorithms.running import as_matrix, need_square_tiles
-from linnet.algorithms.stacks import execute
+from linnet.algorithms.running import as_matrix, need_square_tiles, run
 from linnet.engines import Engine
 from linnet.events import Sink
 from linnet.kernels import copy
@@ -160,7 +159,7 @@ def svd_tiled(
             P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
             C=min(n, SLABS), rows=m, columns=columns,
         )  # fmt: skip
-        out = execute(bound, {"A": matrix}, engine, events)
+        out = run(bound, {"A": matrix}, engine, events)
         # The programs leave vectors as rows; these orders make both results lie by rows.
         left, right = out["U"].to_numpy("C" if adjoint else "F"), out["N"].to_numpy("F" if adjoint else "C")
         values = out["O"].to_numpy()
@@ -181,7 +180,7 @@ def svdvals_tiled(
     if matrix.shape[1] == 0:
         return np.zeros(0, np.real(np.zeros(0, promote(matrix.dtype))).dtype)
     bound = values_only().bind(P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))
-    return execute(bound, {"A": matrix}, engine, events)["O"].to_numpy()
+    return run(bound, {"A": matrix}, engine, events)["O"].to_numpy()
 
 
 def _tall(a: Matrix, tile: int) -> tuple[TiledArray, bool]:

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from linnet.algorithms.running import run
 from linnet.algorithms.stacks import (
     Array,
     as_floating,
     as_stack,
     cut,
     cut_like_rows,
-    execute,
     is_small,
     need_square,
     over_stack,
@@ -58,7 +58,7 @@ def substituted(
     """`T⁻¹·B`, all in tiles. Tiles of the other half of `T` are not read, and need not be there."""
     program = forward if lower else backward
     bound = program.bind(P=triangle.grid[0], Q=right.grid[1], unit=int(unit))
-    return execute(bound, {"T": triangle, "B": right}, engine, events)["X"]
+    return run(bound, {"T": triangle, "B": right}, engine, events)["X"]
 
 
 def solve_triangular(

@@ -17,8 +17,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import as_matrix
-from linnet.algorithms.stacks import execute
+from linnet.algorithms.running import as_matrix, run
 from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.events import Sink
@@ -87,7 +86,7 @@ def tall_skinny_r(
     True
     """
     matrix = leaves(a, tile)
-    return execute(tsqr.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)["R"]
+    return run(tsqr.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)["R"]
 
 
 def tall_skinny_qr(
@@ -106,7 +105,7 @@ def tall_skinny_qr(
     ((5, 1), True)
     """
     matrix = leaves(a, tile)
-    out = execute(tsqr_with_q.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)
+    out = run(tsqr_with_q.bind(N=matrix.grid[0]), {"A": matrix}, engine, events)
     return out["O"], out["R"]
 
 

@@ -8,8 +8,7 @@ program bound to another size costs nothing more.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from linnet.errors import ProgramError
 from linnet.programs.canonical import Canonical, Lines, is_size
@@ -39,8 +38,7 @@ from linnet.programs.statements import Access, Loop, Statement
 from linnet.tiles import TileKey
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """What one task runs: a kernel, the tiles it writes, and its arguments."""
 
     kernel: str
@@ -48,7 +46,8 @@ class Call:
     """A TileKey for each result; a (nested) list of them where the result is a range of tiles."""
     args: tuple[Any, ...]
     """TileKey, (nested) list of TileKey, or a number, in the order of the call."""
-    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    attributes: dict[str, Any]
+    """Keywords of the call."""
 
 
 def _no_task(name: str, statement: int, indices: Any) -> NoReturn:
@@ -229,7 +228,8 @@ class Compiled:
         # array and kernel names and attributes appear as literals (repr), never as names
         pairs = [f"{k!r}: {code(names.rename(v), Identity())}" for k, v in scalars.items()]
         pairs += [f"{k!r}: {_literal(v.value)}" for k, v in run.keywords if isinstance(v, Attribute)]
-        made = f"_Call({run.kernel!r}, ({outputs.strip()}), ({args.strip()}), {{{', '.join(pairs)}}})"
+        parts = f"{run.kernel!r}, ({outputs.strip()}), ({args.strip()}), {{{', '.join(pairs)}}}"
+        made = f"_new(_Call, ({parts}))"
         return [*self.opening(statement), f"return {made}"]
 
     def tile_text(self, tiles: Tiles, names: Canonical) -> str:

@@ -291,3 +291,16 @@ def test_a_link_that_cannot_be_made_is_named(links: dict[str, str]) -> None:
     with pytest.raises((ProgramError, BindError)) as caught:
         first.then(second, **links)
     assert any(name in str(caught.value) for pair in links.items() for name in pair)
+
+
+def test_an_assumption_of_a_builder_is_the_assert_of_a_source():
+    b = ProgramBuilder("halves")
+    A, O, N, M = b.input("A"), b.output("O"), b.size("N"), b.size("M")
+    b.assume(M >= N)
+    with b.loop("i", N) as i:
+        b.call("t_one", [O[i]], [A[i]])
+    program = b.build()
+    text = "def halves(A: In, O: Out, N: int, M: int):\n    assert M >= N\n    for i in range(N):\n        O[i] = t_one(A[i])"
+    assert program == TileProgram.from_source(text)
+    with pytest.raises(BindError, match="needs M >= N"):
+        program.bind(N=3, M=2)

@@ -33,7 +33,6 @@ from linnet.programs.grammar import (
     Unary,
 )
 
-Number = int | float | bool
 IntArray = npt.NDArray[np.int64]
 
 MAX_BITS = 63

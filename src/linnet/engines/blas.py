@@ -1,15 +1,20 @@
 """One BLAS thread per worker while tasks run side by side; all of them for a task that runs alone.
 
-For some libraries (OpenBLAS on its own threads) the number of threads belongs to the process,
-for others to the calling thread. So both are set: the former by one thread that does nothing
-else, because threadpoolctl lets only the thread that set a limit take it back, and runs that
-overlap in time share one limit; the latter by each worker for itself.
+For some libraries (OpenBLAS on its own threads) the number of threads belongs to the process:
+runs that overlap in time share one limit, and the last to end takes it back. For others it
+belongs to the calling thread: each worker sets it for itself. Which is which is tried out, once
+per library.
+
+threadpoolctl finds the libraries. It lets only one thread at a time change OpenBLAS, and here
+whichever thread begins or ends a run must: so OpenBLAS is called directly.
 """
 
 from __future__ import annotations
 
 import importlib
-import queue
+import itertools
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,69 +24,123 @@ from linnet.kernels import get as get_kernel
 from linnet.programs import Call
 from linnet.tiles import Tile, TileKey
 
-
-class _Holder:
-    """A thread that limits BLAS in this process for as long as it lives."""
-
-    def __init__(self, controller: Any) -> None:
-        self.controller = controller
-        self._orders: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._hold, name="linnet-blas-limit", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-        self._done.get()
-
-    def set(self, threads: int) -> None:
-        """Allow BLAS so many threads, now."""
-        self._orders.put(threads)
-        self._done.get()
-
-    def stop(self) -> None:
-        self._orders.put(_OVER)
-        self._thread.join()
-
-    def _hold(self) -> None:
-        try:
-            with self.controller.limit(limits=1, user_api="blas"):
-                self._done.put(None)
-                while (threads := self._orders.get()) != _OVER:
-                    self.controller.limit(limits=threads, user_api="blas")
-                    self._done.put(None)
-        finally:
-            self._done.put(None)  # whoever waits must not wait for ever
-
-
-_OVER = 0
 _WORTHWHILE = 1e8
-"""Operations a task must have to be spread: changing the number of threads takes tens of microseconds."""
+"""Operations a task must have to be spread: changing the number of threads takes microseconds, and
+the first time tens of them."""
+
+
+class Library:
+    """A BLAS in this process, and who limits it."""
+
+    def __init__(self, get: Callable[[], int], set: Callable[[int], object], shared: bool) -> None:
+        self.get = get
+        """How many threads it takes."""
+        self.set = set
+        """Change that."""
+        self.shared = shared
+        """Whether this holds for all threads of the process, not only for the one that asks."""
+        self.holders = 0
+        """How many runs limit it, if it is shared."""
+        self._before = 0
+
+    def hold(self) -> None:
+        """One thread, until the last holder lets go."""
+        if not self.holders:
+            self._before = self.get()
+            self.set(1)
+        self.holders += 1
+
+    def let_go(self) -> None:
+        """As it was before, if this was the last holder; nothing, if there is none (after `fork`)."""
+        if self.holders:
+            self.holders -= 1
+            if not self.holders:
+                self.set(self._before)
+
+
+def belongs_to_process(get: Callable[[], int], set: Callable[[int], object]) -> bool:
+    """Whether a number of threads that is set by another thread counts in this one."""
+    before = get()
+    was_set, was_seen = threading.Event(), threading.Event()
+
+    def other() -> None:
+        own = get()
+        set(before + 1)
+        was_set.set()
+        was_seen.wait()
+        set(own)
+
+    thread = threading.Thread(target=other, daemon=True)
+    thread.start()
+    was_set.wait()
+    seen = get()
+    was_seen.set()
+    thread.join()
+    return seen != before
+
+
+class _Libraries:
+    """Every BLAS loaded so far; looked for again when modules were imported since."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Library] = {}
+        """By their files."""
+        self._modules = 0
+
+    def found(self) -> list[Library]:
+        if self._modules != len(sys.modules):
+            # A library loaded later would not be limited, and kernels load SciPy's at their first call.
+            importlib.import_module("scipy.linalg.cython_lapack")
+            threadpoolctl = importlib.import_module("threadpoolctl")
+            for each in threadpoolctl.ThreadpoolController().lib_controllers:
+                if each.user_api == "blas" and each.filepath not in self.known:
+                    self.known[each.filepath] = _library(each)
+            self._modules = len(sys.modules)
+        return list(self.known.values())
+
+
+def _library(controller: Any) -> Library:
+    if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
+        for prefix, suffix in itertools.product(("", "scipy_"), ("", "64_", "_64")):
+            names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
+            get, set = (getattr(controller.dynlib, name, None) for name in names)
+            if get is not None and set is not None:
+                return Library(get, set, shared=True)
+
+    def known() -> int:
+        return controller.get_num_threads() or 1
+
+    return Library(known, controller.set_num_threads, belongs_to_process(known, controller.set_num_threads))
+
 
 _lock = threading.Lock()
-_depth = 0
-_holder: _Holder | None = None
+_libraries = _Libraries()
+_runs = 0
 
 
 class BlasThreads:
     """How many threads BLAS takes in a run: one, unless a large task runs alone."""
 
-    def __init__(self, holder: _Holder, workers: int) -> None:
-        self._holder = holder
+    def __init__(self, libraries: list[Library], workers: int) -> None:
+        self._libraries = libraries
+        self._own = [each for each in libraries if not each.shared]
         self._workers = workers
 
     def limit(self) -> None:
-        """One thread, for the worker that calls this; it ends with the worker."""
-        self._holder.controller.limit(limits=1, user_api="blas")
+        """One thread, for the thread that calls this; for threads that do nothing but work for runs."""
+        for each in self._own:
+            each.set(1)
 
     @contextmanager
     def widened(self) -> Iterator[None]:
         """All threads, for a task that runs alone."""
-        with self._holder.controller.limit(limits=self._workers, user_api="blas"):
-            self._holder.set(self._workers)
-            try:
-                yield
-            finally:
-                self._holder.set(1)
+        for each in self._libraries:
+            each.set(self._workers)
+        try:
+            yield
+        finally:
+            for each in self._libraries:
+                each.set(1)
 
     def worthwhile(self, call: Call, stored: Callable[[TileKey], Tile | None], invariant_only: bool) -> bool:
         """Whether a task that runs alone is large enough to be spread over all cores.
@@ -89,7 +148,7 @@ class BlasThreads:
         Not while another run goes on in this process, which has a use for them.
         """
         kernel = get_kernel(call.kernel)
-        if self._workers == 1 or kernel.flops is None or _depth > 1:
+        if self._workers == 1 or kernel.flops is None or _runs > 1:
             return False
         if invariant_only and not kernel.thread_invariant:
             return False
@@ -111,21 +170,36 @@ def _shapes(item: Any, stored: Callable[[TileKey], Tile | None]) -> Any:
 @contextmanager
 def blas_threads(workers: int) -> Iterator[BlasThreads]:
     """Let every BLAS in this process use one thread, until the last such context ends."""
-    global _depth, _holder
-    # A library loaded later would not be limited, and kernels load SciPy's at their first call.
-    importlib.import_module("scipy.linalg.cython_lapack")
-    threadpoolctl = importlib.import_module("threadpoolctl")
+    global _runs
     with _lock:
-        if _holder is None:
-            _holder = _Holder(threadpoolctl.ThreadpoolController())
-            _holder.start()
-        _depth += 1
-        holder = _holder
+        libraries = _libraries.found()
+        shared = [each for each in libraries if each.shared]
+        for each in shared:
+            each.hold()
+        _runs += 1
+    own = [(each, each.get()) for each in libraries if not each.shared]
+    for each, _ in own:
+        each.set(1)
     try:
-        yield BlasThreads(holder, workers)
+        yield BlasThreads(libraries, workers)
     finally:
+        for each, before in own:
+            each.set(before)
         with _lock:
-            _depth -= 1
-            if _depth == 0:
-                holder.stop()
-                _holder = None
+            _runs = max(0, _runs - 1)
+            for each in shared:
+                each.let_go()
+
+
+def _after_fork() -> None:
+    """The runs of the parent do not go on in its child: BLAS there is as it was without them."""
+    global _lock, _runs
+    _lock = threading.Lock()
+    _runs = 0
+    for each in _libraries.known.values():
+        each.holders = min(each.holders, 1)
+        each.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from linnet.engines.mapping import Scratch
 from linnet.engines.shapes import Description, operands
 from linnet.errors import BudgetError, KernelDeclarationError
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
 from linnet.tiles import TiledArray, TileKey, human
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Memory for the tiles of a run, and room on disk for those that do not fit."""
+
+    bytes: int
+    """Of tiles in memory at once."""
+    scratch: Scratch
+    """Where the others go."""
+
+    def needs(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Needs:
+        """What each task needs; an error if one needs more than there is."""
+        made = Needs(bound, inputs)
+        made.check(self.bytes)
+        return made
 
 
 class Needs:

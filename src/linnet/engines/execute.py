@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Mapping
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from linnet.engines.plan import Plan
 from linnet.engines.shapes import Shapes, operands
 from linnet.engines.store import TileStore, detached
 from linnet.errors import (
@@ -20,7 +21,7 @@ from linnet.errors import (
 )
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
-from linnet.programs import BoundProgram, Call, In, Out, Task
+from linnet.programs import BoundProgram, Call, In, Out
 from linnet.tiles import Tile, TiledArray, TileKey
 
 _NONE: list[Any] = []
@@ -43,16 +44,19 @@ class Done(NamedTuple):
 class Executor:
     """Runs tasks of a bound program against a store; from several threads at once."""
 
-    def __init__(self, bound: BoundProgram, inputs: Mapping[str, TiledArray], store: TileStore) -> None:
+    def __init__(
+        self, bound: BoundProgram, plan: Plan, inputs: Mapping[str, TiledArray], store: TileStore
+    ) -> None:
         self._bound = bound
+        self._plan = plan
         self._inputs = inputs
         self._store = store
         self._kernels = {each.kernel: get_kernel(each.kernel) for each in bound.program.statements}
         self._shapes = Shapes(bound, inputs)
         self._fill_lock = threading.Lock()
 
-    def run(self, task: Task, call: Call, children: int) -> Done:
-        """Run one task; `children` is how many tasks read what it writes."""
+    def run(self, number: int, call: Call, children: int) -> Done:
+        """Run the task of this number; `children` is how many tasks read what it writes."""
         kernel = self._kernels[call.kernel]
         read: dict[TileKey, int] = {}
         tiles: list[Tile] = []
@@ -64,19 +68,19 @@ class Executor:
                 tiles.append(tile)
                 arguments.append(tile)
             else:
-                arguments.append(self._argument(item, task, read, tiles))
+                arguments.append(self._argument(item, number, read, tiles))
         taken: list[Tile] = []
         attributes = call.attributes
         if kernel.inplace:
             overwrite = self._overwrite(kernel, call, arguments, taken, len(read) < len(tiles))
             if overwrite:
                 attributes = {**attributes, "overwrite": overwrite}
-        start = time.perf_counter()
+        start = perf_counter()
         try:
             result = kernel.function(*arguments, **attributes)
         except Exception as error:
-            raise self._failure(error, task, call) from error
-        seconds = time.perf_counter() - start
+            raise self._failure(error, number, call) from error
+        seconds = perf_counter() - start
         put = self._store.put
         if type(result) is np.ndarray and kernel.outputs == 1 and type(key := call.outputs[0]) is TileKey:
             # With one output, whoever reads from this task reads that tile.
@@ -84,7 +88,7 @@ class Executor:
             written = [(key, tile.nbytes)]
             return Done(read, written, _NONE if put(key, tile, children) else written, seconds)
         written, unread, made = [], [], []
-        results = self._results(result, kernel, task, call)
+        results = self._results(result, kernel, number, call)
         for key, each in results:
             tile = detached(each, tiles, taken, made)
             made.append(tile)
@@ -96,19 +100,19 @@ class Executor:
 
     # ---- operands
 
-    def _argument(self, item: Any, task: Task, read: dict[TileKey, int], tiles: list[Tile]) -> Any:
+    def _argument(self, item: Any, number: int, read: dict[TileKey, int], tiles: list[Tile]) -> Any:
         if isinstance(item, TileKey):
             tile = self._store.get(item)
             if tile is None:
-                tile = self._missing(item, task)
+                tile = self._missing(item, number)
             read[item] = tile.nbytes
             tiles.append(tile)
             return tile
         if isinstance(item, list):
-            return [self._argument(each, task, read, tiles) for each in item]
+            return [self._argument(each, number, read, tiles) for each in item]
         return item
 
-    def _missing(self, key: TileKey, task: Task) -> Tile:
+    def _missing(self, key: TileKey, number: int) -> Tile:
         """The fill value, or the error that says why the tile is not there."""
         role = self._bound.program.arrays[key.array]
         if isinstance(role, Out) and role.fill is not None and self._bound.writer(key) is None:
@@ -119,7 +123,7 @@ class Executor:
                     tile = np.full(shape, role.fill, dtype, order="F")
                     self._store.put_fill(key, tile)
                 return tile
-        where = self._bound.where(task)
+        where = self._bound.where(self._plan.task(number))
         if isinstance(role, In):
             grid = "×".join(map(str, self._inputs[key.array].grid))
             raise InputError(
@@ -147,7 +151,7 @@ class Executor:
 
     # ---- results
 
-    def _results(self, result: Any, kernel: Kernel, task: Task, call: Call) -> list[tuple[TileKey, Tile]]:
+    def _results(self, result: Any, kernel: Kernel, number: int, call: Call) -> list[tuple[TileKey, Tile]]:
         """Each output's key with its tile."""
         if kernel.outputs == 1:
             pairs = [(call.outputs[0], result)]
@@ -155,33 +159,36 @@ class Executor:
             pairs = list(zip(call.outputs, result, strict=True))
         else:
             raise self._misfit(
-                f"{_amount(result)}; its declaration says outputs={kernel.outputs}", task, call
+                f"{_amount(result)}; its declaration says outputs={kernel.outputs}", number, call
             )
         found: list[tuple[TileKey, Tile]] = []
         for keys, tiles in pairs:
-            self._pair(keys, tiles, found, task, call)
+            self._pair(keys, tiles, found, number, call)
         return found
 
-    def _pair(self, keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]], task: Task, call: Call) -> None:
+    def _pair(
+        self, keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]], number: int, call: Call
+    ) -> None:
         """Match an output with its tile, or a range of outputs with a list of tiles."""
         if isinstance(keys, TileKey):
             if isinstance(tiles, np.generic | int | float | complex):
                 tiles = np.asarray(tiles)
             if not isinstance(tiles, np.ndarray):
-                raise self._misfit(f"{_amount(tiles)} for {keys}; a tile is a NumPy array", task, call)
+                raise self._misfit(f"{_amount(tiles)} for {keys}; a tile is a NumPy array", number, call)
             found.append((keys, tiles))
         elif isinstance(tiles, tuple | list) and len(tiles) == len(keys):
             for key, tile in zip(keys, tiles, strict=True):
-                self._pair(key, tile, found, task, call)
+                self._pair(key, tile, found, number, call)
         else:
-            raise self._misfit(f"{_amount(tiles)} for a range of {len(keys)} tiles", task, call)
+            raise self._misfit(f"{_amount(tiles)} for a range of {len(keys)} tiles", number, call)
 
-    def _misfit(self, returned: str, task: Task, call: Call) -> LinnetError:
-        return self._failure(TypeError(f"returned {returned}"), task, call)
+    def _misfit(self, returned: str, number: int, call: Call) -> LinnetError:
+        return self._failure(TypeError(f"returned {returned}"), number, call)
 
     # ---- failures
 
-    def _failure(self, error: Exception, task: Task, call: Call) -> LinnetError:
+    def _failure(self, error: Exception, number: int, call: Call) -> LinnetError:
+        task = self._plan.task(number)
         where = self._bound.where(task)
         keys = tuple(dict.fromkeys(operands(call.args)))
         shown = ", ".join(map(repr, keys[:6])) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")

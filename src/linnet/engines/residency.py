@@ -16,12 +16,13 @@ import threading
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
-from linnet.engines.budget import Needs
-from linnet.engines.mapping import Scratch, loaded, place_of
+from linnet.engines.budget import Budget, Needs
+from linnet.engines.mapping import loaded, place_of
+from linnet.engines.plan import Plan
 from linnet.engines.schedule import Schedule
 from linnet.engines.shapes import operands
 from linnet.engines.store import TileStore
-from linnet.programs import BoundProgram, Call, Out, Task, TaskArrays, Temp
+from linnet.programs import BoundProgram, Call, Out, Temp
 from linnet.tiles import TiledArray, TileKey
 
 _NEVER = 2**62
@@ -32,23 +33,22 @@ class Residency:
 
     def __init__(
         self,
-        budget: int,
+        budget: Budget,
         needs: Needs,
         bound: BoundProgram,
-        arrays: TaskArrays,
+        plan: Plan,
         schedule: Schedule,
         store: TileStore,
         given: Mapping[str, TiledArray],
-        scratch: Scratch,
     ) -> None:
         """`given` holds the arrays the caller provides: inputs, and outputs with a place of their own."""
-        self._budget = budget
+        self._budget = budget.bytes
+        self._scratch = budget.scratch
         self._needs = needs
         self._bound = bound
-        self._arrays = arrays
+        self._plan = plan
         self._schedule = schedule
         self._store = store
-        self._scratch = scratch
         roles = bound.program.arrays
         made = {name for name, role in roles.items() if isinstance(role, Temp | Out) and name not in given}
         mapped = {name for name, array in given.items() if any(map(place_of, array.tiles.values()))}
@@ -68,8 +68,9 @@ class Residency:
 
     # ---- with the lock held
 
-    def admit(self, number: int, task: Task, call: Call) -> bool:
+    def admit(self, number: int) -> bool:
         """Whether the task can start now; if so its tiles are held until `end`."""
+        call = self._plan.call(number)
         sizes = {key: self._size(key) for key in operands(call.args) if key.array in self._counted}
         largest = max(sizes.values(), default=0)
         reserve = 0
@@ -80,7 +81,7 @@ class Residency:
         held = self._pinned + sum(self._reserved.values())
         if held + more + reserve > self._budget:
             if not self._reserved:
-                raise self._needs.refusal(task, call, more + reserve, self._budget)
+                raise self._needs.refusal(self._plan.task(number), call, more + reserve, self._budget)
             return False
         for key, size in sizes.items():
             self._pin(key, size)
@@ -151,13 +152,13 @@ class Residency:
         uses = self._uses.get(key)
         if uses is None:
             readers = self._bound.readers(key)
-            uses = self._uses[key] = sorted(self._schedule.rank(self._arrays.number(t)) for t in readers)
+            uses = self._uses[key] = sorted(self._schedule.rank(self._plan.arrays.number(t)) for t in readers)
         while uses and self._finished[uses[0]]:
             del uses[0]
         return uses[0] if uses else _NEVER
 
     def _readers_of(self, number: int) -> list[int]:
-        return sorted(map(self._schedule.rank, self._arrays.children(number).tolist()))
+        return sorted(map(self._schedule.rank, self._plan.arrays.children(number).tolist()))
 
     # ---- without the lock
 

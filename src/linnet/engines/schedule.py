@@ -29,6 +29,20 @@ class Graph(Protocol):
     def in_degree(self) -> Numbers: ...
 
 
+class Ranking:
+    """Tasks by urgency: it depends on the graph alone, and is worked out once."""
+
+    def __init__(self, graph: Graph) -> None:
+        count = len(graph.in_degree)
+        self.order = np.argsort(-longest_paths(graph), kind="stable")
+        """Tasks, the most urgent first."""
+        self.ranks = np.empty(count, np.int64)
+        """The place of each task in that order."""
+        self.ranks[self.order] = np.arange(count)
+        self.roots = np.sort(self.ranks[graph.in_degree == 0])
+        """Places of the tasks that wait for nobody."""
+
+
 class Schedule:
     """The tasks that are ready, running and done.
 
@@ -39,15 +53,16 @@ class Schedule:
     ...     in_degree=np.array([0, 1, 1, 2]),
     ... )
     >>> schedule = Schedule(diamond)
-    >>> schedule.take(), schedule.take()
-    (0, None)
+    >>> schedule.take(), schedule.ready
+    (0, 0)
     >>> schedule.finish(0)
     [1, 2]
     >>> schedule.take(), schedule.take(), schedule.running
     (1, 2, 2)
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, ranking: Ranking | None = None) -> None:
+        """`ranking` is the graph's, if it is known already."""
         self.total = len(graph.in_degree)
         """Tasks in all."""
         self.running = 0
@@ -58,13 +73,11 @@ class Schedule:
         self._start = graph.child_start.data
         self._child = graph.child
         self._waiting = graph.in_degree.copy().data
-        order = np.argsort(-longest_paths(graph), kind="stable")
-        ranks = np.empty(self.total, np.int64)
-        ranks[order] = np.arange(self.total)
+        ranking = ranking or Ranking(graph)
         # A heap of ranks, so that comparing two tasks is comparing two integers.
-        self._rank = ranks.data
-        self._task = order.data
-        self._heap: list[int] = np.sort(ranks[graph.in_degree == 0]).tolist()
+        self._rank = ranking.ranks.data
+        self._task = ranking.order.data
+        self._heap: list[int] = ranking.roots.tolist()
 
     @property
     def ready(self) -> int:
@@ -86,6 +99,11 @@ class Schedule:
         """Whether tasks are left that can never become ready: they wait for one another."""
         return not self._heap and not self.running and not self.finished
 
+    @property
+    def next(self) -> int:
+        """The most urgent ready task; there must be one."""
+        return self._task[self._heap[0]]
+
     def waiting(self) -> list[int]:
         """Tasks ready now, most urgent first; for reports."""
         return [self._task[rank] for rank in sorted(self._heap)]
@@ -103,10 +121,8 @@ class Schedule:
         self.running -= 1
         heapq.heappush(self._heap, self._rank[task])
 
-    def take(self) -> int | None:
-        """The most urgent ready task, now running; None if there is none."""
-        if not self._heap:
-            return None
+    def take(self) -> int:
+        """The most urgent ready task, now running; there must be one."""
         self.running += 1
         return self._task[heapq.heappop(self._heap)]
 

@@ -80,6 +80,14 @@ class BoundProgram:
         """The kernel call that `task` makes, with its tiles and numbers."""
         return self._ask("call", task)
 
+    def calls(self, arrays: TaskArrays) -> list[Callable[[int], Call]]:
+        """For each statement, a function from the place of a task in `arrays.indices` to its call.
+
+        For engines, which ask for every task: these tasks are known to exist, and need no look.
+        """
+        columns = [tuple(rows[:, axis].data for axis in range(rows.shape[1])) for rows in arrays.indices]
+        return [self._function("call_at", number)(each) for number, each in enumerate(columns)]
+
     def _ask(self, kind: str, task: Task) -> Any:
         """Hand a task to the function generated for its statement."""
         try:

@@ -102,7 +102,10 @@ class Compiled:
                 found = self.inside(statement, self.source_names(statement))
                 return [f"{_unpacked(statement)} = x", f"return {found}"]
             case "call", int(s):
-                return self.call(self.statements[s])
+                statement = self.statements[s]
+                return [*self.opening(statement), f"return {self.call(statement)}"]
+            case "call_at", int(s):
+                return self.call_at(self.statements[s])
             case "readers", str(array):
                 return self.at_tile(array, reading=True)
             case "writer", str(array):
@@ -216,7 +219,8 @@ class Compiled:
 
     # -- the call a task makes
 
-    def call(self, statement: Statement) -> list[str]:
+    def call(self, statement: Statement) -> str:
+        """Text of the call, from the names of the loops' variables."""
         names = self.source_names(statement)
         run = statement.run
         outputs = "".join(f"{self.tile_text(t, names)}, " for t in run.outputs)
@@ -229,8 +233,19 @@ class Compiled:
         pairs = [f"{k!r}: {code(names.rename(v), Identity())}" for k, v in scalars.items()]
         pairs += [f"{k!r}: {_literal(v.value)}" for k, v in run.keywords if isinstance(v, Attribute)]
         parts = f"{run.kernel!r}, ({outputs.strip()}), ({args.strip()}), {{{', '.join(pairs)}}}"
-        made = f"_new(_Call, ({parts}))"
-        return [*self.opening(statement), f"return {made}"]
+        return f"_new(_Call, ({parts}))"
+
+    def call_at(self, statement: Statement) -> list[str]:
+        """A function from a row of `x`, the columns of a list of tasks, to the call made there."""
+        depth = range(len(statement.loops))
+        columns = "".join(f"c{k}, " for k in depth).strip() or "()"
+        return [
+            f"{columns} = x",
+            "def at(row):",
+            *(f"    s{k} = c{k}[row]" for k in depth),
+            f"    return {self.call(statement)}",
+            "return at",
+        ]
 
     def tile_text(self, tiles: Tiles, names: Canonical) -> str:
         ranged = [(k, p) for k, p in enumerate(tiles.index) if isinstance(p, Range)]

@@ -1,0 +1,324 @@
+"""The array users see: NumPy's behaviour over a lazy expression."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from linnet.arrays import CHAPTERS, chunking, elementwise
+from linnet.arrays.building import permuted
+from linnet.arrays.core import NUMPY, SCALARS, ArrayBase, as_node, recut_as, wrap
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.expression import Source
+from linnet.tiles import human
+
+
+def _binary(ufunc: np.ufunc, reverse: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not (isinstance(other, ArrayBase | np.ndarray | np.generic) or type(other) in SCALARS):
+            return NotImplemented
+        return elementwise.call(ufunc, (other, self) if reverse else (self, other), {})
+
+    return method
+
+
+def _inplace(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return elementwise.call(ufunc, (self, other), {"out": self})
+
+    return method
+
+
+def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
+    def method(self: Any) -> Any:
+        return elementwise.call(ufunc, (self,), {})
+
+    return method
+
+
+class Array(ArrayBase):
+    """An array in tiles, computed when its values are asked for.
+
+    >>> x = Array(Source(np.arange(6.0).reshape(2, 3)))
+    >>> (x + 1).sum().compute()
+    np.float64(21.0)
+    """
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment] # arrays are compared element by element
+    __array_priority__ = 100
+
+    # ---- what it is
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes."""
+        return self._node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the elements."""
+        return self._node.dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many axes."""
+        return len(self._node.shape)
+
+    @property
+    def size(self) -> int:
+        """How many elements."""
+        return int(np.prod(self.shape, dtype=object))
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+    @property
+    def chunks(self) -> tuple[tuple[int, ...], ...]:
+        """Lengths of the tiles along each axis."""
+        return chunking.sizes(self._node.layout)
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """How many tiles along each axis."""
+        return self._node.layout.grid
+
+    @property
+    def device(self) -> str:
+        """Where the array is, as the array API standard asks: always "cpu"."""
+        return "cpu"
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Array:
+        """The array itself; "cpu" is the only device."""
+        if device != "cpu" or stream is not None:
+            raise ValueError(
+                f'device {device!r} with stream {stream!r} is not known; the only device is "cpu"'
+            )
+        return self
+
+    @property
+    def T(self) -> Array:
+        """The array with its axes reversed."""
+        return wrap(permuted(self.node, tuple(reversed(range(self.ndim)))))
+
+    @property
+    def mT(self) -> Array:
+        """The array with its last two axes swapped."""
+        if self.ndim < 2:
+            raise ValueError(f"mT needs at least two axes; this array has shape {self.shape}")
+        last = self.ndim - 1
+        return wrap(permuted(self.node, (*range(last - 1), last, last - 1)))
+
+    # ---- its values
+
+    def compute(self) -> Any:
+        """The values, as a NumPy array, or a NumPy scalar if it has no axes."""
+        node = self.node
+        (value,) = computed([node])
+        if not value.shape:
+            return value[()]
+        return value.copy() if isinstance(node, Source) else value
+
+    def persist(self) -> Array:
+        """Compute it now and keep the result, in tiles; the array itself from now on reads that."""
+        (self._node,) = persisted([self.node])
+        return self
+
+    def rechunk(self, chunks: Any = "auto") -> Array:
+        """The same array in other tiles."""
+        return wrap(recut_as(self.node, chunks))
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        node = self.node
+        if copy is False and not isinstance(node, Source):
+            raise ValueError("this array is not computed yet: it cannot become a NumPy array without a copy")
+        (value,) = computed([node])
+        if isinstance(node, Source) and not copy:
+            value = value.view()
+            value.flags.writeable = False  # others may hold the same memory
+        elif isinstance(node, Source):
+            value = value.copy()
+        return value if dtype is None else value.astype(dtype, copy=False)
+
+    def item(self, *args: Any) -> Any:
+        """An element as a Python scalar; without arguments the only one."""
+        if not args and self.size != 1:
+            raise ValueError(
+                f"item() without arguments needs an array of one element, not of shape {self.shape}"
+            )
+        chosen = (
+            self
+            if not args
+            else self[
+                np.unravel_index(args[0], self.shape)
+                if len(args) == 1 and np.ndim(args[0]) == 0
+                else args
+                if len(args) > 1
+                else args[0]
+            ]
+        )
+        return np.asarray(chosen.compute()).reshape(()).item()
+
+    def tolist(self) -> Any:
+        """The values as nested lists."""
+        return np.asarray(self).tolist()
+
+    def _scalar(self, kind: str) -> Any:
+        if self.shape != ():
+            raise TypeError(
+                f"only arrays without axes become a Python {kind}; this one has shape {self.shape}"
+            )
+        return self.compute()
+
+    def __bool__(self) -> bool:
+        if self.size == 1:
+            return bool(np.asarray(self).reshape(())[()])
+        raise ValueError(
+            f"the truth value of an array of shape {self.shape} is ambiguous; use any() or all()"
+        )
+
+    def __float__(self) -> float:
+        return float(self._scalar("float"))
+
+    def __int__(self) -> int:
+        return int(self._scalar("int"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("complex"))
+
+    def __index__(self) -> int:
+        return operator.index(self._scalar("int"))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    # ---- protocols
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(
+                f"version {api_version!r} of the array API is not known; 2024.12 is the newest here"
+            )
+        return import_module("linnet")
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+        if method != "__call__":
+            from linnet.arrays.ufuncs import method_of
+
+            return method_of(ufunc, method, inputs, keywords)
+        if ufunc.signature is not None:
+            known = NUMPY.get(ufunc)
+            return NotImplemented if known is None else known(*inputs, **keywords)
+        return elementwise.call(ufunc, inputs, keywords)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        known = NUMPY.get(func)
+        if known is None:
+            return NotImplemented
+        return known(*args, **kwargs)
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return np.ascontiguousarray(self.compute()).__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return (1, 0)
+
+    def __reduce__(self) -> Any:
+        return _restored, (np.asarray(self), self.chunks)
+
+    def __copy__(self) -> Array:
+        return wrap(self.node)
+
+    def __deepcopy__(self, memo: Any) -> Array:
+        node = self.node
+        return wrap(Source(node.data.copy(), node._layout) if isinstance(node, Source) else node)
+
+    # ---- how it looks
+
+    def __repr__(self) -> str:
+        shown = "×".join(map(str, self.grid))
+        text = f"Array(shape={self.shape}, dtype={self.dtype}, grid={shown or 1})"
+        if isinstance(self._node, Source) and self.size <= 1000:
+            values = np.array2string(self._node.data, separator=", ", prefix="Array(")
+            return f"Array({values}, dtype={self.dtype})"
+        return text
+
+    def _repr_html_(self) -> str:
+        from linnet.arrays.pictures import html
+
+        return html(self.shape, self.chunks, self.dtype, human(self.nbytes))
+
+    # ---- operators
+
+    __add__, __radd__, __iadd__ = _binary(np.add), _binary(np.add, True), _inplace(np.add)
+    __sub__, __rsub__, __isub__ = _binary(np.subtract), _binary(np.subtract, True), _inplace(np.subtract)
+    __mul__, __rmul__, __imul__ = _binary(np.multiply), _binary(np.multiply, True), _inplace(np.multiply)
+    __truediv__, __rtruediv__, __itruediv__ = (
+        _binary(np.divide),
+        _binary(np.divide, True),
+        _inplace(np.divide),
+    )
+    __floordiv__ = _binary(np.floor_divide)
+    __rfloordiv__ = _binary(np.floor_divide, True)
+    __ifloordiv__ = _inplace(np.floor_divide)
+    __mod__, __rmod__, __imod__ = _binary(np.remainder), _binary(np.remainder, True), _inplace(np.remainder)
+    __and__, __rand__, __iand__ = (
+        _binary(np.bitwise_and),
+        _binary(np.bitwise_and, True),
+        _inplace(np.bitwise_and),
+    )
+    __or__, __ror__, __ior__ = _binary(np.bitwise_or), _binary(np.bitwise_or, True), _inplace(np.bitwise_or)
+    __xor__, __rxor__, __ixor__ = (
+        _binary(np.bitwise_xor),
+        _binary(np.bitwise_xor, True),
+        _inplace(np.bitwise_xor),
+    )
+    __lshift__, __rlshift__ = _binary(np.left_shift), _binary(np.left_shift, True)
+    __rshift__, __rrshift__ = _binary(np.right_shift), _binary(np.right_shift, True)
+    __ilshift__, __irshift__ = _inplace(np.left_shift), _inplace(np.right_shift)
+    __rpow__, __ipow__ = _binary(np.power, True), _inplace(np.power)
+    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
+    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
+    __eq__ = _binary(np.equal)  # type: ignore[assignment]
+    __ne__ = _binary(np.not_equal)  # type: ignore[assignment]
+    __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
+    __invert__ = _unary(np.invert)
+
+    def __pow__(self, other: Any) -> Any:
+        if not (isinstance(other, ArrayBase | np.ndarray | np.generic) or type(other) in SCALARS):
+            return NotImplemented
+        return elementwise.power_operator(self, other)
+
+    def __divmod__(self, other: Any) -> Any:
+        return elementwise.call(np.divmod, (self, other), {})
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return elementwise.call(np.divmod, (other, self), {})
+
+
+def _restored(data: NDArray[Any], chunks: Any) -> Array:
+    return wrap(recut_as(as_node(data), chunks))
+
+
+def _attach() -> None:
+    """Give the class the methods that chapters define."""
+    for chapter in CHAPTERS:
+        for name, method in import_module(f"linnet.arrays.{chapter}").METHODS.items():
+            setattr(Array, name, method)
+
+
+_attach()

@@ -1,0 +1,146 @@
+"""How arrays are cut: `chunks=` as users write it, and the choice when they leave it to us.
+
+The choice depends on shape and dtype alone, never on the number of workers: the same
+expression gives the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from linnet.errors import InputError
+from linnet.tiles import Layout
+from linnet.tiles.layout import Boundaries, from_sizes, regular
+
+SMALL = 1 << 18
+"""Bytes up to which an array in one tile is left to NumPy."""
+
+TARGET = 1 << 23
+"""Bytes of a tile that is cut automatically: large against the cost of a task, small against memory."""
+
+_STEP = 256
+"""Automatic lengths are multiples of this, so that blocks of random numbers fit into them."""
+
+Chunks = int | str | None | Sequence[Any] | dict[int, Any]
+
+
+@lru_cache(maxsize=4096)
+def automatic(shape: tuple[int, ...], itemsize: int) -> Layout:
+    """Tiles of about `TARGET` bytes, as square as the shape allows.
+
+    >>> automatic((50_000, 2_000), 8).grid
+    (49, 2)
+    >>> automatic((2_000_000, 50), 8).grid
+    (96, 1)
+    """
+    return Layout(tuple(map(regular, shape, _lengths(shape, itemsize, [True] * len(shape)))))
+
+
+def _lengths(shape: tuple[int, ...], itemsize: int, free: list[bool], given: float = 1.0) -> list[int]:
+    """The length of tiles along each free axis; `given` elements lie along the others."""
+    elements = max(1.0, TARGET / max(itemsize, 1) / given)
+    lengths = [max(1, length) for length in shape]
+    open_axes = sorted((axis for axis, is_free in enumerate(free) if is_free), key=lambda a: shape[a])
+    for done, axis in enumerate(open_axes):
+        # The shortest axes first: those that fit stay whole and leave more to the longer ones.
+        side = max(1, int(elements ** (1 / (len(open_axes) - done)) + 1e-9))
+        if side < lengths[axis]:
+            step = _STEP if side >= _STEP else 1
+            lengths[axis] = side // step * step
+        elements = max(1.0, elements / lengths[axis])
+    return lengths
+
+
+@lru_cache(maxsize=1024)
+def whole(shape: tuple[int, ...]) -> Layout:
+    """One tile."""
+    return Layout(tuple((0, length) for length in shape))
+
+
+def normalized(chunks: Chunks, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Layout:
+    """The layout that `chunks=` asks for.
+
+    An integer is the length of tiles along every axis; a tuple has an entry for each axis: an
+    integer, a tuple of all the lengths, "auto", or -1 or None for the whole axis. A dict names
+    some axes, the others stay whole.
+
+    >>> normalized((4, -1), (10, 6), np.dtype("f8")).grid
+    (3, 1)
+    >>> normalized({0: (3, 7)}, (10, 6), np.dtype("f8")).boundaries
+    ((0, 3, 10), (0, 6))
+    """
+    if isinstance(chunks, str) and chunks == "auto":
+        return automatic(shape, dtype.itemsize)
+    entries = _entries(chunks, shape)
+    free = [isinstance(entry, str) for entry in entries]
+    if any(free):
+        given = math.prod(
+            max(1, _longest(e, n)) for e, n, f in zip(entries, shape, free, strict=True) if not f
+        )
+        lengths = _lengths(shape, dtype.itemsize, free, given)
+        entries = [n if f else e for e, n, f in zip(entries, lengths, free, strict=True)]
+    return Layout(tuple(_axis(e, n, axis) for axis, (e, n) in enumerate(zip(entries, shape, strict=True))))
+
+
+def _entries(chunks: Chunks, shape: tuple[int, ...]) -> list[Any]:
+    if isinstance(chunks, dict):
+        for axis in chunks:
+            if not -len(shape) <= axis < len(shape):
+                raise InputError(f"chunks={chunks!r} names axis {axis} of an array of shape {shape}")
+        named = {axis % len(shape): value for axis, value in chunks.items()}
+        return [named.get(axis, -1) for axis in range(len(shape))]
+    if chunks is None or isinstance(chunks, str) or hasattr(chunks, "__index__"):
+        entries: list[Any] = [chunks] * len(shape)
+    else:
+        entries = list(chunks)  # pyright: ignore[reportArgumentType]
+        if len(shape) == 1 and len(entries) > 1 and all(hasattr(e, "__index__") for e in entries):
+            entries = [tuple(entries)]  # (3, 3, 4): the lengths along the one axis
+    if len(entries) != len(shape):
+        raise InputError(
+            f"chunks={chunks!r} has {len(entries)} entries for an array of shape {shape}; "
+            "give one number, or an entry for each axis"
+        )
+    for entry in entries:
+        if isinstance(entry, str) and entry != "auto":
+            raise InputError(f'chunks={chunks!r}: {entry!r} is not known; use a number, a tuple or "auto"')
+    return entries
+
+
+def _longest(entry: Any, length: int) -> int:
+    if entry is None or (hasattr(entry, "__index__") and int(entry) == -1):
+        return length
+    return min(int(entry), length) if hasattr(entry, "__index__") else max(entry, default=1)
+
+
+def _axis(entry: Any, length: int, axis: int) -> Boundaries:
+    if entry is None:
+        return (0, length)
+    if hasattr(entry, "__index__"):
+        size = int(entry)
+        if size == -1:
+            return (0, length)
+        if size < 1:
+            raise InputError(f"chunks of length {size} along axis {axis}; a chunk has at least one element")
+        return regular(length, size)
+    sizes = [int(size) for size in entry]
+    if sum(sizes) != length or (length and min(sizes) < 1):
+        raise InputError(
+            f"chunks {tuple(sizes)} along axis {axis} add up to {sum(sizes)}, the axis has {length} elements"
+            if sum(sizes) != length
+            else f"chunks {tuple(sizes)} along axis {axis}: a chunk has at least one element"
+        )
+    return from_sizes(sizes) if sizes else (0, 0)
+
+
+def sizes(layout: Layout) -> tuple[tuple[int, ...], ...]:
+    """Lengths of the tiles along each axis: what `.chunks` shows.
+
+    >>> sizes(Layout.regular((10, 6), 4))
+    ((4, 4, 2), (4, 2))
+    """
+    return tuple(tuple(np.diff(edges).tolist()) for edges in layout.boundaries)

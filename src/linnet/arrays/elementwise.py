@@ -1,0 +1,235 @@
+"""Element-wise functions: NumPy's ufuncs and their kin, under NumPy's and the standard's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays.building import constant, filled, mapped
+from linnet.arrays.core import SCALARS, ArrayBase, as_node, checked, chunked, direct, is_small, wrap
+from linnet.arrays.expression import Node, Source
+from linnet.tiles import Layout
+
+UFUNCS: dict[str, np.ufunc] = {
+    name: value
+    for name, value in vars(np).items()
+    if isinstance(value, np.ufunc) and value.signature is None and value.__name__ == name
+}
+"""NumPy's element-wise functions by their own names."""
+
+ALIASES = {
+    "abs": "absolute",
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "bitwise_not": "invert",
+    "conj": "conjugate",
+    "pow": "power",
+    "true_divide": "divide",
+    "mod": "remainder",
+}
+"""Other names of the same functions: the standard's, and NumPy's own second ones."""
+
+
+@lru_cache(maxsize=1024)
+def sample(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An empty array, to ask NumPy what comes of a dtype."""
+    return np.empty((0,), dtype)
+
+
+def operand(item: Any) -> Any:
+    """A node, or a Python scalar, whose dtype depends on what it meets."""
+    if isinstance(item, ArrayBase):
+        return item.node
+    if type(item) in SCALARS:
+        return item
+    return Source(checked(np.asarray(item)))
+
+
+def apply(ufunc: np.ufunc, *items: Any, dtype: Any = None, casting: str = "same_kind") -> Any:
+    """A ufunc on arrays and scalars, as `ufunc(*items)` on NumPy's arrays; several results as a tuple."""
+    operands = [operand(item) for item in items]
+    samples = [sample(each.dtype) if isinstance(each, Node) else each for each in operands]
+    # NumPy says what comes out, and refuses what it would refuse.
+    made = ufunc(*samples, dtype=dtype, casting=casting)
+    loops = _loops(ufunc, samples, dtype, casting)
+    nodes = [_settled(each, loop) for each, loop in zip(operands, loops, strict=False)]
+    if dtype is not None:
+        nodes = [cast(n, loop) if n.dtype != loop else n for n, loop in zip(nodes, loops, strict=False)]
+    if ufunc.nout == 1:
+        return wrap(mapped(_OPERATION.get(ufunc, ufunc.__name__), nodes, made.dtype))
+    return tuple(
+        wrap(mapped(f"{ufunc.__name__}.{place}", nodes, result.dtype)) for place, result in enumerate(made)
+    )
+
+
+_OPERATION: dict[np.ufunc, str] = {}
+
+
+def _loops(ufunc: np.ufunc, samples: list[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:
+    """The dtypes the ufunc computes with."""
+    kinds = tuple(
+        s.dtype if isinstance(s, np.ndarray) else (np.dtype(bool) if isinstance(s, bool) else type(s))
+        for s in samples
+    )
+    signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    try:
+        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature, casting=casting)
+    except TypeError:  # dates have no loops known beforehand
+        return tuple(np.asarray(s).dtype for s in samples)
+
+
+def _settled(item: Any, loop: Any) -> Node:
+    """An operand as a node; a Python scalar in the dtype it is computed with."""
+    if isinstance(item, Node):
+        return item
+    try:
+        return constant(item, loop)
+    except OverflowError:  # comparing uint8 with 300 is answered, not refused
+        return constant(item)
+
+
+def cast(node: Node, dtype: Any) -> Node:
+    """The node in another dtype; itself if it has that already."""
+    dtype = np.dtype(dtype)
+    if node.dtype == dtype:
+        return node
+    if isinstance(node, Source) and is_small(node):
+        return Source(node.data.astype(dtype), node._layout)
+    return mapped("cast", [node], dtype, extra=dtype.str)
+
+
+def chosen(condition: Node, x: Node, y: Node, dtype: Any = None) -> Node:
+    """`where` on nodes."""
+    return mapped("where", [condition, x, y], np.result_type(x.dtype, y.dtype) if dtype is None else dtype)
+
+
+def _public(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
+    def function(*items: Any, **keywords: Any) -> Any:
+        return call(ufunc, items, keywords)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"`np.{ufunc.__name__}`, element by element, lazily.\n\n{_signature(ufunc)}"
+    return function
+
+
+def _signature(ufunc: np.ufunc) -> str:
+    return (ufunc.__doc__ or "").strip().split("\n")[0]
+
+
+def call(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A ufunc as users call it, with `where=`, `out=`, `dtype=`, `casting=`."""
+    if not keywords:
+        result = direct(ufunc, items, keywords)
+        return apply(ufunc, *items) if result is NotImplemented else result
+    given = dict(keywords)
+    out, condition = given.pop("out", None), given.pop("where", True)
+    given.pop("order", None)
+    given.pop("subok", None)
+    unknown = [name for name in given if name not in ("dtype", "casting")]
+    if unknown:
+        raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {unknown[0]!r}")
+    targets = out if isinstance(out, tuple) else (out,)
+    result = direct(ufunc, items, given)
+    if result is NotImplemented:
+        result = apply(ufunc, *items, **given)
+    results = result if isinstance(result, tuple) else (result,)
+    finished = [
+        _placed(each, target, condition, ufunc.__name__)
+        for each, target in zip(results, targets * len(results) if out is None else targets, strict=False)
+    ]
+    return finished[0] if ufunc.nout == 1 else tuple(finished)
+
+
+def _placed(result: Any, target: Any, condition: Any, name: str) -> Any:
+    """A result under `where=` and into `out=`: an array of ours takes a new version."""
+    if target is None:
+        if condition is True:
+            return result
+        base: Node = filled(result.shape, 0, result.dtype, result.node.layout)
+    elif isinstance(target, ArrayBase):
+        if not np.can_cast(result.dtype, target.node.dtype, "same_kind"):
+            raise TypeError(
+                f"{name}: the result is {result.dtype} and cannot be cast to out={target.node.dtype}"
+            )
+        base = target.node
+    elif isinstance(target, np.ndarray):
+        np.copyto(target, np.asarray(result), where=np.asarray(condition), casting="same_kind")
+        return target
+    else:
+        raise TypeError(f"out= must be an array, not {type(target).__name__}")
+    value = cast(result.node, base.dtype)
+    if value.shape != base.shape:
+        if np.broadcast_shapes(value.shape, base.shape) != base.shape:
+            raise ValueError(
+                f"{name}: a result of shape {value.shape} does not fit out= of shape {base.shape}"
+            )
+    if condition is True:
+        settled: Node = value if value.shape == base.shape else spread(value, base.shape)
+    else:
+        settled = chosen(as_node(condition), value, base, base.dtype)
+    if target is None:
+        return wrap(settled)
+    target._node = settled
+    return target
+
+
+def spread(node: Node, shape: tuple[int, ...], layout: Layout | None = None) -> Node:
+    """`broadcast_to`."""
+    if node.shape == shape:
+        return node
+    if np.broadcast_shapes(node.shape, shape) != shape:
+        raise ValueError(f"an array of shape {node.shape} cannot be broadcast to shape {shape}")
+    return mapped("fill", [node], node.dtype, shape=shape, layout=layout)
+
+
+for _name, _ufunc in UFUNCS.items():
+    globals()[_name] = _public(_name, _ufunc)
+for _name, _target in ALIASES.items():
+    globals()[_name] = _public(_name, UFUNCS[_target])
+
+
+# ---- element by element, but not ufuncs
+
+
+@chunked(np.where)
+def where(condition: Any, x: Any, y: Any) -> Any:
+    """Elements of `x` where the condition holds, else of `y`."""
+    mask, one, other = operand(condition), operand(x), operand(y)
+    dtype = np.result_type(*(n.dtype if isinstance(n, Node) else n for n in (one, other)))
+    nodes = [as_node(condition) if not isinstance(mask, Node) else mask]
+    nodes += [n if isinstance(n, Node) else constant(n, dtype) for n in (one, other)]
+    if nodes[0].dtype != bool:
+        nodes[0] = cast(nodes[0], bool)
+    return wrap(mapped("where", nodes, dtype))
+
+
+def power_operator(x: Any, exponent: Any) -> Any:
+    """`x ** exponent`: NumPy takes shorter ways for some exponents, and so do we."""
+    node = x.node
+    if type(exponent) in (int, float) and node.dtype.kind in "fc":
+        if exponent == 2:
+            return call(np.square, (x,), {})
+        if exponent == 0.5:
+            return call(np.sqrt, (x,), {})
+        if exponent == -1:
+            return call(np.reciprocal, (x,), {})
+        if exponent == 1:
+            return call(np.positive, (x,), {})
+    if type(exponent) is int and exponent == 2 and node.dtype.kind in "iu":
+        return call(np.square, (x,), {})
+    return call(np.power, (x, exponent), {})
+
+
+METHODS = {"conj": globals()["conjugate"], "conjugate": globals()["conjugate"]}
+__all__ = [*UFUNCS, *ALIASES, "where"]  # pyright: ignore[reportUnsupportedDunderAll]

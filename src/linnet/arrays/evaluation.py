@@ -1,0 +1,93 @@
+"""Running expressions: compute to NumPy, persist to tiles, on the session's engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays.expression import Node, Source, Stored
+from linnet.arrays.graph import Graph
+from linnet.arrays.lowering import Lowered, lowered
+from linnet.engines import Engine
+from linnet.events import Sink
+from linnet.session import current_engine
+from linnet.tiles import TiledArray
+from linnet.tiles.layout import Index
+
+
+def computed(
+    nodes: Sequence[Node], *, engine: Engine | None = None, events: Sink | None = None
+) -> list[NDArray[Any]]:
+    """The values of several nodes, what they share computed once.
+
+    A source gives its own array; whoever hands it out to be written to makes a copy.
+    """
+    if all(isinstance(node, Source) for node in nodes):
+        return [node.data for node in nodes]  # type: ignore[attr-defined]
+    program, graph = lowered(nodes)
+    engine = current_engine() if engine is None else engine
+    places: dict[str, NDArray[Any]] = {}
+    out: dict[str, TiledArray] = {}
+    for node, name in zip(nodes, program.outputs, strict=True):
+        if name is not None and name not in places and _count(node.grid) > 1:
+            places[name] = engine.zeros(node.shape, node.dtype)
+            out[name] = TiledArray.over(places[name], node.layout)
+    made = engine.run(program.bound, _inputs(program, graph), out=out, events=events)
+    found: list[NDArray[Any]] = []
+    for node, name in zip(nodes, program.outputs, strict=True):
+        if name is None:
+            found.append(node.data if isinstance(node, Source) else node.tiles.to_numpy())  # type: ignore[attr-defined]
+        elif name in places:
+            found.append(places[name])
+        else:
+            (tile,) = made.tiles(name).values()
+            found.append(tile)
+    return found
+
+
+def persisted(
+    nodes: Sequence[Node], *, engine: Engine | None = None, events: Sink | None = None
+) -> list[Node]:
+    """The nodes computed and kept in tiles; what is in memory already stays as it is."""
+    if all(isinstance(node, Source | Stored) for node in nodes):
+        return list(nodes)
+    program, graph = lowered(nodes)
+    engine = current_engine() if engine is None else engine
+    made = engine.run(program.bound, _inputs(program, graph), events=events)
+    found: list[Node] = []
+    for node, name in zip(nodes, program.outputs, strict=True):
+        if name is None:
+            found.append(node)
+        else:
+            found.append(Stored(TiledArray(node.layout, node.dtype, made.tiles(name))))
+    return found
+
+
+def _inputs(program: Lowered, graph: Graph) -> dict[str, TiledArray]:
+    inputs: dict[str, TiledArray] = {}
+    for name, number in program.inputs:
+        node = graph.entries[number].node
+        inputs[name] = node.tiles if isinstance(node, Stored) else _cut(node)
+    return inputs
+
+
+def _cut(node: Node) -> TiledArray:
+    """The tiles of a source: views of it."""
+    assert isinstance(node, Source)
+    data = node.data
+    tiles: dict[Index, NDArray[Any]] = {}
+    if _count(node.grid) == 1:
+        tiles[(0,) * node.ndim] = data
+    elif node.ndim == 1:
+        edges = node.layout.boundaries[0]
+        tiles = {(i,): data[edges[i] : edges[i + 1]] for i in range(len(edges) - 1)}
+    else:
+        tiles = {index: data[node.layout.slices(index)] for index in node.layout.indices()}
+    return TiledArray(node.layout, node.dtype, tiles)
+
+
+def _count(grid: tuple[int, ...]) -> int:
+    return int(np.prod(grid)) if len(grid) > 1 else (grid[0] if grid else 1)

@@ -1,0 +1,422 @@
+"""From an expression to one tile program.
+
+Every stored node becomes an array of the program and a loop nest over its tiles: a group of
+element-wise nodes one call of `fused`, a fold `fused` and a tree of `fold_join`, a `Blocks` a
+call for each of its pieces. Layouts become loop bounds, and tables where they are irregular.
+Programs are kept by the structure of the expression, so that the same expression on new
+data is not planned again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from linnet.arrays.expression import (
+    Along,
+    At,
+    Axes,
+    Blocks,
+    Entry,
+    Fold,
+    Map,
+    Node,
+    Number,
+    Operand,
+    Part,
+    Source,
+    Span,
+    Spans,
+    Stored,
+)
+from linnet.arrays.graph import Graph, graph
+from linnet.programs import BoundProgram, ProgramBuilder
+from linnet.programs.build import ArrayHandle, minimum
+from linnet.tiles.layout import Boundaries
+
+_FAN_IN = 16
+"""States of a fold that one task joins."""
+
+_KEPT = 256
+_programs: OrderedDict[tuple[Any, ...], Lowered] = OrderedDict()
+_lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A program for an expression."""
+
+    bound: BoundProgram
+    inputs: tuple[tuple[str, int], ...]
+    """Names of arrays, each with the number of the source in the graph."""
+    outputs: tuple[str | None, ...]
+    """For each node asked for the name of its array; None if it is a source itself."""
+
+
+def lowered(nodes: Sequence[Node]) -> tuple[Lowered, Graph]:
+    """The program for some nodes, and the graph it was made from."""
+    found = graph(nodes)
+    with _lock:
+        made = _programs.get(found.key)
+        if made is not None:
+            _programs.move_to_end(found.key)
+            return made, found
+    made = _Lowering(found).program()
+    with _lock:
+        _programs[found.key] = made
+        while len(_programs) > _KEPT:
+            _programs.popitem(last=False)
+    return made, found
+
+
+View = tuple[int, ...]
+"""For each axis of a node the axis of its group it runs along, or -1 if it is of length 1."""
+
+
+class _Lowering:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.builder = ProgramBuilder("expression")
+        self.arrays: dict[int, ArrayHandle] = {}
+        self.tables: dict[tuple[int, ...], Any] = {}
+        self.inputs: list[tuple[str, int]] = []
+        self.loops = 0
+
+    def program(self) -> Lowered:
+        entries = self.graph.entries
+        for number, entry in enumerate(entries):
+            node = entry.node
+            if isinstance(node, Source | Stored):
+                if entry.readers:
+                    self.arrays[number] = self.builder.input(f"A{number}")
+                    self.inputs.append((f"A{number}", number))
+            elif isinstance(node, Fold):
+                if number in self.graph.folds:
+                    self.fold(self.graph.folds[number])
+            elif entry.group != number:
+                continue
+            elif isinstance(node, Map | Axes):
+                self.map(number)
+            elif isinstance(node, Blocks):
+                self.blocks(number, node)
+            elif isinstance(node, Part) and entry.wanted:
+                self.copied_part(number, node)
+        outputs = tuple(
+            None if isinstance(entries[n].node, Source | Stored) else f"R{n}" for n in self.graph.wanted
+        )
+        bound = self.builder.build(verify=False).bind()
+        return Lowered(bound, tuple(self.inputs), outputs)
+
+    # ---- arrays and loops
+
+    def array(self, number: int) -> ArrayHandle:
+        """The array of a stored node, made when first asked for."""
+        made = self.arrays.get(number)
+        if made is None:
+            wanted = self.graph.entries[number].wanted
+            make = self.builder.output if wanted else self.builder.temp
+            made = self.arrays[number] = make(f"{'R' if wanted else 'T'}{number}")
+        return made
+
+    def temporary(self, name: str) -> ArrayHandle:
+        return self.builder.temp(name)
+
+    @contextmanager
+    def over(self, box: Sequence[tuple[int, int]]) -> Generator[list[Any]]:
+        """Loops over a box of tiles, the first axis outermost; an axis with one tile needs no loop."""
+        with self._over(list(box), []) as indices:
+            yield indices
+
+    @contextmanager
+    def _over(self, box: list[tuple[int, int]], made: list[Any]) -> Generator[list[Any]]:
+        if not box:
+            yield made
+            return
+        (start, stop), *rest = box
+        if stop - start == 1:
+            with self._over(rest, [*made, start]) as indices:
+                yield indices
+            return
+        self.loops += 1
+        with self.builder.loop(f"i{self.loops}", start, stop) as index:
+            with self._over(rest, [*made, index]) as indices:
+                yield indices
+
+    def looked_up(self, values: tuple[int, ...], index: Any) -> Any:
+        """An entry of a table, or a formula that gives the same."""
+        if isinstance(index, int):
+            return values[index]
+        if len(set(values)) == 1:
+            return values[0]
+        step = values[1] - values[0]
+        if all(value == values[0] + step * place for place, value in enumerate(values)):
+            return index * step + values[0]
+        if values not in self.tables:
+            self.tables[values] = self.builder.constant_table(f"table{len(self.tables)}", values)
+        return self.tables[values][index]
+
+    def length(self, edges: Boundaries, index: Any) -> Any:
+        """The length of a tile."""
+        lengths = tuple(b - a for a, b in zip(edges, edges[1:], strict=False))
+        if isinstance(index, int) or len(lengths) < 3 or len(set(lengths)) == 1 or len(set(lengths[:-1])) > 1:
+            return self.looked_up(lengths, index)
+        if lengths[-1] > lengths[0]:
+            return self.looked_up(lengths, index)
+        return minimum(lengths[0], edges[-1] - index * lengths[0])
+
+    # ---- element by element
+
+    def map(self, number: int) -> None:
+        entry = self.graph.entries[number]
+        node = entry.node
+        group = _Group(self.graph, number, node)
+        value = group.value(number, tuple(range(node.ndim)), root=True)
+        target = self.array(number)
+        with self.over([(0, n) for n in node.grid]) as indices:
+            self.call_fused(group, [target[_index(indices)]], (("map", value),), node, indices)
+
+    def call_fused(
+        self, group: _Group, outputs: list[Any], results: tuple[Any, ...], shaped: Node, indices: list[Any]
+    ) -> None:
+        """One call of `fused`, with the lengths of the tile where no operand shows them."""
+        covered: set[int] = set()
+        arguments: list[Any] = []
+        loads: list[Any] = []
+        entries = self.graph.entries
+        for (leaf, view), _ in sorted(group.leaves.items(), key=lambda item: item[1]):
+            shape = entries[leaf].node.shape
+            place = [indices[v] if v >= 0 and shape[a] != 1 else 0 for a, v in enumerate(view)]
+            arguments.append(self.tile(leaf, place))
+            loads.append(_load(view, shaped.ndim))
+            covered.update(v for a, v in enumerate(view) if v >= 0 and shape[a] != 1)
+        sized = any(length != 1 and axis not in covered for axis, length in enumerate(shaped.shape))
+        if sized:
+            arguments += [
+                self.length(edges, index)
+                for edges, index in zip(shaped.layout.boundaries, indices, strict=True)
+            ]
+        self.builder.call(
+            "fused",
+            outputs,
+            arguments,
+            loads=tuple(loads),
+            steps=group.steps(),
+            results=results,
+            sized=shaped.ndim if sized else 0,
+        )
+
+    def tile(self, number: int, place: list[Any]) -> Any:
+        """A tile of a node, or a block of tiles where the place has ranges."""
+        node = self.graph.entries[number].node
+        if isinstance(node, Part):
+            whole = self.graph.entries[number].operands[0]
+            return self.array(whole)[_index([*place, node.number])]
+        return self.array(number)[_index(place)]
+
+    # ---- reductions
+
+    def fold(self, members: list[int]) -> None:
+        """Folds of one operand over the same axes: one pass, then a tree for each."""
+        entries = self.graph.entries
+        first = entries[members[0]].node
+        assert isinstance(first, Fold)
+        operand = first.operand
+        group = _Group(self.graph, members[0], operand)
+        value = group.value(entries[members[0]].operands[0], tuple(range(operand.ndim)), root=False)
+        states = self.temporary(f"P{members[0]}")
+        results: list[tuple[Any, ...]] = []
+        places: dict[tuple[Any, ...], int] = {}
+        slots: list[int] = []
+        for member in members:
+            node = entries[member].node
+            assert isinstance(node, Fold)
+            result = (node.kind, value, node.axes, node.inner)
+            slots.append(places.setdefault(result, len(places)))
+            if slots[-1] == len(results):
+                results.append(result)
+        single = len(results) == 1
+        with self.over([(0, n) for n in operand.grid]) as indices:
+            target = states[_index(indices) if single else _index([*indices, slice(0, len(results))])]
+            self.call_fused(group, [target], tuple(results), operand, indices)
+        for member, slot in zip(members, slots, strict=True):
+            self.tree(member, states, None if single else slot)
+
+    def tree(self, number: int, states: ArrayHandle, slot: int | None) -> None:
+        """Join the states of a fold, a few at a time, until one is left for each tile of the result."""
+        node = self.graph.entries[number].node
+        assert isinstance(node, Fold)
+        grid = list(node.operand.grid)
+        level = 0
+        while True:
+            fans = _fans(grid, node.axes)
+            left = [-(-n // fans[a]) if a in fans else n for a, n in enumerate(grid)]
+            final = all(left[a] == 1 for a in node.axes)
+            with self.over([(0, n) for n in left]) as indices:
+                place = [
+                    slice(i * fans[a], minimum((i + 1) * fans[a], grid[a])) if a in fans else i
+                    for a, i in enumerate(indices)
+                ]
+                source = states[_index(place if slot is None else [*place, slot])]
+                if final:
+                    kept = [i for a, i in enumerate(indices) if node.keepdims or a not in node.axes]
+                    keywords = {
+                        "final": True,
+                        "drop": () if node.keepdims else node.axes,
+                        "dtype": node.dtype.str,
+                        **dict(node.finish),
+                    }
+                    target = self.array(number)[_index(kept)]
+                    self.builder.call(
+                        "fold_join", [target], [source], kind=node.kind, axes=node.axes, **keywords
+                    )
+                    return
+                level += 1
+                made = self.temporary(f"P{number}_{level}")
+                target = made[_index(indices)]
+                self.builder.call("fold_join", [target], [source], kind=node.kind, axes=node.axes)
+            states, slot, grid = made, None, left
+
+    # ---- anything else
+
+    def blocks(self, number: int, node: Blocks) -> None:
+        target = self.array(number)
+        operands = self.graph.entries[number].operands
+        for piece in node.pieces:
+            first = piece.first or (0,) * len(node.grid)
+            last = piece.last or node.grid
+            if any(a >= b for a, b in zip(first, last, strict=True)):
+                continue
+            with self.over(list(zip(first, last, strict=True))) as indices:
+                place = [*indices, slice(0, node.parts)] if node.parts else indices
+                arguments = [self.argument(each, operands, indices) for each in piece.arguments]
+                self.builder.call(piece.kernel, [target[_index(place)]], arguments, **dict(piece.attributes))
+
+    def argument(self, item: Operand | Number, operands: tuple[int, ...], indices: list[Any]) -> Any:
+        if isinstance(item, Entry):
+            return self.looked_up(item.values, indices[item.axis])
+        if not isinstance(item, Operand):
+            return item
+        place: list[Any] = []
+        for access in item.access:
+            match access:
+                case Along(axis, scale, offset):
+                    place.append(indices[axis] * scale + offset)
+                case At(position):
+                    place.append(position)
+                case Span(start, stop):
+                    place.append(slice(start, stop))
+                case Spans(axis, starts, stops):
+                    index = indices[axis]
+                    place.append(slice(self.looked_up(starts, index), self.looked_up(stops, index)))
+        return self.tile(operands[item.which], place)
+
+    def copied_part(self, number: int, node: Part) -> None:
+        target = self.array(number)
+        with self.over([(0, n) for n in node.grid]) as indices:
+            whole = self.array(self.graph.entries[number].operands[0])
+            self.builder.call("copy", [target[_index(indices)]], [whole[_index([*indices, node.number])]])
+
+
+class _Group:
+    """Steps of a fused call: values by node and view, numbered as they are needed."""
+
+    def __init__(self, graph: Graph, number: int, shaped: Node) -> None:
+        self._entries = graph.entries
+        self._group = graph.entries[number].group
+        self._rank = shaped.ndim
+        self.leaves: dict[tuple[int, View], int] = {}
+        self._values: dict[tuple[int, View], tuple[str, int]] = {}
+        self._steps: list[tuple[Any, ...]] = []
+
+    def value(self, number: int, view: View, *, root: bool) -> int:
+        """The number of the value of a node; what it is made of gets numbers first.
+
+        Operands come before steps in the numbering, so steps are numbered at the end.
+        """
+        self._visit(number, view, root)
+        return self._number((number, view))
+
+    def steps(self) -> tuple[tuple[Any, ...], ...]:
+        """The steps, with values numbered."""
+        return tuple(
+            (op, *(self._number(value) for value in values), *extra) for op, values, extra in self._steps
+        )
+
+    def _number(self, key: tuple[int, View]) -> int:
+        kind, place = self._values[key]
+        return place if kind == "leaf" else len(self.leaves) + place
+
+    def _visit(self, number: int, view: View, root: bool) -> None:
+        pending: list[tuple[int, View, bool, bool]] = [(number, view, root, False)]
+        while pending:
+            current, seen, is_root, expanded = pending.pop()
+            key = (current, seen)
+            if key in self._values:
+                continue
+            entry = self._entries[current]
+            node = entry.node
+            inside = isinstance(node, Map | Axes) and (is_root or entry.group == self._group)
+            if not inside:
+                self._values[key] = ("leaf", len(self.leaves))
+                self.leaves[key] = len(self.leaves)
+                continue
+            inputs = [
+                (operand, _operand_view(node, self._entries[operand].node, seen))
+                for operand in entry.operands
+            ]
+            if not expanded:
+                pending.append((current, seen, is_root, True))
+                pending.extend((operand, part, False, False) for operand, part in reversed(inputs))
+            elif isinstance(node, Axes) or node.op == "fill":
+                self._values[key] = self._values[inputs[0]]
+            else:
+                self._values[key] = ("step", len(self._steps))
+                extra = () if node.extra is None else (node.extra,)
+                self._steps.append((node.op, inputs, extra))
+
+
+def _operand_view(node: Node, operand: Node, view: View) -> View:
+    """How an operand lies in its group, given how the node that reads it does."""
+    if isinstance(node, Axes):
+        turned = [-1] * operand.ndim
+        for axis, where in enumerate(node.axes):
+            if where >= 0:
+                turned[where] = view[axis]
+        return tuple(turned)
+    offset = node.ndim - operand.ndim
+    return tuple(
+        view[axis + offset] if length != 1 or node.shape[axis + offset] == 1 else -1
+        for axis, length in enumerate(operand.shape)
+    )
+
+
+def _load(view: View, rank: int) -> View | None:
+    """The axes attribute of a load: for each axis of the group the axis of the tile, or -1."""
+    if view == tuple(range(rank)):
+        return None
+    axes = [-1] * rank
+    for axis, where in enumerate(view):
+        if where >= 0:
+            axes[where] = axis
+    return tuple(axes)
+
+
+def _fans(grid: list[int], axes: tuple[int, ...]) -> dict[int, int]:
+    """How many tiles along each reduced axis one task joins: about `_FAN_IN` in all."""
+    fans: dict[int, int] = {}
+    room = _FAN_IN
+    for axis in reversed(axes):
+        fans[axis] = max(1, min(grid[axis], room))
+        room //= fans[axis]
+    if all(fan == 1 for fan in fans.values()) and any(grid[axis] > 1 for axis in axes):
+        longest = max(axes, key=lambda axis: grid[axis])
+        fans[longest] = min(grid[longest], _FAN_IN)
+    return fans
+
+
+def _index(place: list[Any]) -> Any:
+    return tuple(place)

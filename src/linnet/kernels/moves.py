@@ -1,0 +1,114 @@
+"""Kernels that move elements between tiles and compute nothing: cutting, joining, counting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.kernels.registry import kernel
+
+Tile = NDArray[Any]
+Nested = Any
+"""A tile, or a list of these, or a list of such lists, ..."""
+
+
+def together(tiles: Nested, axes: Sequence[int]) -> Tile:
+    """One array of tiles in nested lists; the levels of nesting run along `axes`.
+
+    >>> together([[np.zeros((1, 2)), np.ones((1, 1))]], (0, 1))
+    array([[0., 0., 1.]])
+    """
+    if not axes:
+        return tiles
+    if len(tiles) == 1:
+        return together(tiles[0], axes[1:])
+    return np.concatenate([together(each, axes[1:]) for each in tiles], axis=axes[0])
+
+
+def spread(tiles: Nested, levels: int) -> list[Tile]:
+    """The tiles of nested lists, in order."""
+    if not levels:
+        return [tiles]
+    return [tile for each in tiles for tile in spread(each, levels - 1)]
+
+
+def _first_dtype(tiles: Nested, *_: Any, **__: Any) -> Any:
+    return _leaf(tiles)
+
+
+@kernel("cut", dtype=_first_dtype, flops=lambda *_, **__: 0.0)
+def cut(tiles: Nested, *bounds: int, ranged: tuple[int, ...], steps: tuple[int, ...]) -> Tile:
+    """Elements of neighbouring tiles: `x[start:stop:step]` along each axis in `ranged`.
+
+    `bounds` holds start and stop for each of these axes, in elements from the corner of the first
+    tile. With a negative step the elements between come in reverse order.
+
+    >>> cut([np.arange(4), np.arange(4, 8)], 2, 7, ranged=(0,), steps=(2,))
+    array([2, 4, 6])
+    """
+    # Only what is wanted of each tile is copied, and only once.
+    pieces, lengths = _selected(tiles, bounds, ranged, steps)
+    first = pieces[0][1]
+    shape = list(first.shape)
+    for axis, length in zip(ranged, lengths, strict=True):
+        shape[axis] = length
+    order = "F" if first.flags.f_contiguous and not first.flags.c_contiguous else "C"
+    whole = np.empty(shape, first.dtype, order=order)
+    for place, piece in pieces:
+        target: list[slice] = [slice(None)] * whole.ndim
+        for axis, start in zip(ranged, place, strict=True):
+            target[axis] = slice(start, start + piece.shape[axis])
+        whole[tuple(target)] = piece
+    backwards = [axis for axis, step in zip(ranged, steps, strict=True) if step < 0]
+    return np.ascontiguousarray(np.flip(whole, backwards)) if backwards else whole
+
+
+def _selected(
+    tiles: Nested, bounds: Sequence[int], ranged: Sequence[int], steps: Sequence[int]
+) -> tuple[list[tuple[tuple[int, ...], Tile]], list[int]]:
+    """The parts of tiles that are wanted, each with its place in the result, and the result's lengths."""
+    pieces: list[tuple[tuple[int, ...], Any]] = [((), tiles)]
+    lengths: list[int] = []
+    for level, axis in enumerate(ranged):
+        start, stop, step = bounds[2 * level], bounds[2 * level + 1], abs(steps[level])
+        found: list[tuple[tuple[int, ...], Any]] = []
+        length = 0
+        for place, nest in pieces:
+            position = length = 0  # of the tile's first element in the operand; elements taken so far
+            for each in nest:
+                size = _leaf(each).shape[axis]
+                low = start - position if position < start else -(position - start) % step
+                high = min(size, stop - position)
+                count = max(0, -(-(high - low) // step))
+                if count:
+                    found.append(((*place, length), _narrowed(each, axis, slice(low, high, step))))
+                length += count
+                position += size
+        pieces = found or [((*place, 0), _narrowed(nest[0], axis, slice(0, 0))) for place, nest in pieces]
+        lengths.append(length)
+    return pieces, lengths
+
+
+def _leaf(nest: Nested) -> Tile:
+    while isinstance(nest, list | tuple):
+        nest = nest[0]
+    return nest
+
+
+def _narrowed(nest: Nested, axis: int, part: slice) -> Nested:
+    if isinstance(nest, list):
+        return [_narrowed(each, axis, part) for each in nest]
+    return nest[(*(slice(None),) * axis, part)]
+
+
+@kernel("iota", shape=lambda start, length, **_: (length,), flops=lambda *_, **__: 0.0)
+def iota(start: int, length: int, *, dtype: str = "int64") -> Tile:
+    """Consecutive integers.
+
+    >>> iota(3, 4)
+    array([3, 4, 5, 6])
+    """
+    return np.arange(start, start + length, dtype=dtype)

@@ -5,6 +5,7 @@ until a kernel that needs it runs.
 """
 
 from linnet.kernels import band, diamonds, lu, norms, panels, spectra, tall, triangular
+from linnet.kernels.contract import contract
 from linnet.kernels.dense import (
     chol,
     downdate,
@@ -25,6 +26,7 @@ __all__ = [
     "add",
     "band",
     "chol",
+    "contract",
     "copy",
     "diamonds",
     "downdate",

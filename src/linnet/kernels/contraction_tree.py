@@ -1,0 +1,154 @@
+"""In which order one task multiplies its tiles: a binary tree over its operands.
+
+The operands of a contraction may be ranges of tiles, nested lists whose levels each run over the
+tiles along a summed axis. The name of such a level is (mostly) the letter of the axis. A name is
+looped over in the lowest node below which all operands that have it are, which is where its letter
+disappears: so an inner product is complete before it is multiplied further, and nothing is computed
+twice.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An operand."""
+
+    position: int
+    given: str
+    """The letters of its tiles' axes."""
+    letters: str
+    """Those that are left after diagonals were taken and letters only it has were summed over."""
+    names: Names
+    """What its levels of nesting run over, outermost first."""
+    lone: Names
+    """Those of `names` that no other operand has: summed over here."""
+
+    @property
+    def free(self) -> Names:
+        """What its value depends on."""
+        return tuple(name for name in self.names if name not in self.lone)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The product of two nodes, summed over `loops` and over the letters that are in neither the
+    result nor any other operand."""
+
+    left: Leaf | Product
+    right: Leaf | Product
+    letters: str
+    loops: Names
+
+    @property
+    def free(self) -> Names:
+        """What its value depends on."""
+        return tuple(n for n in dict.fromkeys(self.left.free + self.right.free) if n not in self.loops)
+
+
+Node = Leaf | Product
+
+
+@functools.lru_cache(maxsize=512)
+def split(spec: str) -> tuple[tuple[str, ...], str]:
+    """The letters of each operand, and of the result.
+
+    >>> split("ik,kj->ij")
+    (('ik', 'kj'), 'ij')
+    """
+    before, arrow, out = spec.partition("->")
+    inputs = tuple(before.split(","))
+    letters = "".join(inputs)
+    if not arrow or not all(part.isascii() and (part.isalpha() or not part) for part in (*inputs, out)):
+        raise ValueError(f'contract expects a spec like "ik,kj->ij", of letters only; got {spec!r}')
+    if len(set(out)) != len(out) or not set(out) <= set(letters):
+        raise ValueError(
+            f"contract expects each letter of the result once, and in an operand; got {out!r} in {spec!r}"
+        )
+    return inputs, out
+
+
+@functools.lru_cache(maxsize=512)
+def tree(spec: str, shapes: tuple[tuple[int, ...], ...], names: tuple[Names, ...]) -> Node:
+    """The tree for tiles of these shapes: the order in which opt_einsum finds least to compute.
+
+    >>> root = tree("ijk,jr,kr->ir", ((9, 9, 9), (9, 2), (9, 2)), ((), (), ()))
+    >>> root.left.letters, root.right.letters
+    ('ijk', 'jrk')
+    """
+    inputs, out = split(spec)
+    letters = Counter(c for given in inputs for c in set(given))
+    levels = Counter(name for own in names for name in set(own))
+    nodes: list[Node] = []
+    for position, (given, own) in enumerate(zip(inputs, names, strict=True)):
+        kept = "".join(c for c in dict.fromkeys(given) if letters[c] > 1 or c in out)
+        nodes.append(Leaf(position, given, kept, own, tuple(n for n in own if levels[n] == 1)))
+    for pair in _path(tuple(node.letters for node in nodes), out, _lengths(inputs, shapes)):
+        first, second = (nodes.pop(position) for position in sorted(pair, reverse=True))
+        last = not nodes
+        nodes.append(_joined(second, first, out, nodes, last))
+    return nodes[0]
+
+
+def _joined(left: Node, right: Node, out: str, others: list[Node], last: bool) -> Product:
+    present = dict.fromkeys(left.letters + right.letters)
+    elsewhere = {name for node in others for name in node.free}
+    kept = out if last else "".join(c for c in present if c in out or any(c in o.letters for o in others))
+    loops = tuple(n for n in dict.fromkeys(left.free + right.free) if n not in elsewhere)
+    return Product(left, right, kept, loops)
+
+
+def _lengths(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]) -> dict[str, int]:
+    return dict(zip("".join(inputs), itertools.chain(*shapes), strict=True))
+
+
+def _path(inputs: tuple[str, ...], out: str, lengths: dict[str, int]) -> list[tuple[int, ...]]:
+    if len(inputs) <= 2:
+        return [(0, 1)][: len(inputs) - 1]
+    from opt_einsum import contract_path  # takes a while to import; few tasks need it
+
+    shapes = [tuple(max(1, lengths[c]) for c in letters) for letters in inputs]
+    path, _ = contract_path(f"{','.join(inputs)}->{out}", *shapes, shapes=True, optimize="auto")
+    return [tuple(pair) for pair in path]
+
+
+def products(node: Node) -> list[Product]:
+    """All products of the tree, each after those it is made of."""
+    return [] if isinstance(node, Leaf) else [*products(node.left), *products(node.right), node]
+
+
+def leaves(node: Node) -> list[Leaf]:
+    """All operands of the tree."""
+    return [node] if isinstance(node, Leaf) else [*leaves(node.left), *leaves(node.right)]
+
+
+def cut(root: Node, lengths: dict[str, int], itemsize: int, limit: int) -> tuple[str, int] | None:
+    """A letter, and how much of it to take at a time, so that inner products take `limit` bytes at most.
+
+    Only letters of every inner product will do: with others, one would be computed again for each
+    piece. Of these, the one is taken for which least is read again; of equals, the outer axis.
+
+    >>> root = tree("ijk,jr,kr->ir", ((9, 9, 9), (9, 2), (9, 2)), ((), (), ()))
+    >>> cut(root, {"i": 9, "j": 9, "k": 9, "r": 2}, 8, limit=600)
+    ('j', 4)
+    """
+
+    def size(letters: str) -> int:
+        return math.prod(lengths[c] for c in letters)
+
+    inner = products(root)[:-1]
+    largest = max((size(node.letters) for node in inner), default=0) * itemsize
+    common = [c for c in lengths if all(c in node.letters for node in inner)]
+    if largest <= limit or not common:
+        return None
+    whole = [leaf.letters for leaf in leaves(root)] + [root.letters]
+    letter = min(common, key=lambda c: sum(size(letters) for letters in whole if c not in letters))
+    return letter, max(1, lengths[letter] * limit // largest)

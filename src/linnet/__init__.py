@@ -80,8 +80,20 @@ def __getattr__(name: str) -> Any:
     """Engines and namespaces are imported when first used: they take longer than all the rest."""
     from importlib import import_module
 
-    if name == "linalg":
-        return import_module("linnet.linalg")
+    if name in ("linalg", "fft", "random"):
+        return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
-    raise AttributeError(f"module 'linnet' has no attribute {name!r}")
+    if name.startswith("__"):
+        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
+    found = import_module("linnet.arrays.namespace").names()
+    if name not in found:
+        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
+    globals()[name] = found[name]
+    return found[name]
+
+
+def __dir__() -> list[str]:
+    from linnet.arrays.namespace import names
+
+    return sorted({*__all__, *names()})

@@ -4,4 +4,4 @@ CHAPTERS = (
     "elementwise",
     "reductions",
 )
-"""Modules with public functions (`__all__`) and methods of arrays (`METHODS`), in the order of their names' precedence."""
+"""Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""

@@ -158,18 +158,11 @@ class Array(ArrayBase):
             raise ValueError(
                 f"item() without arguments needs an array of one element, not of shape {self.shape}"
             )
-        chosen = (
-            self
-            if not args
-            else self[
-                np.unravel_index(args[0], self.shape)
-                if len(args) == 1 and np.ndim(args[0]) == 0
-                else args
-                if len(args) > 1
-                else args[0]
-            ]
-        )
-        return np.asarray(chosen.compute()).reshape(()).item()
+        if not args:
+            return np.asarray(self).reshape(()).item()
+        flat = len(args) == 1 and not isinstance(args[0], tuple)
+        index = np.unravel_index(args[0], self.shape) if flat else args[0] if len(args) == 1 else args
+        return self[tuple(map(int, index))].compute().item()
 
     def tolist(self) -> Any:
         """The values as nested lists."""

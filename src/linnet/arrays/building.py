@@ -83,9 +83,9 @@ def common_layout(inputs: Sequence[Node], shape: tuple[int, ...], dtype: np.dtyp
     same = [node for node in inputs if node.shape == shape]
     if same:
         first = same[0].layout
-        if len(same) == 1 or all(n.layout is first or n.layout == first for n in same[1:]):
-            if not is_free(same[0]) or all(is_free(n) or n.ndim == 0 for n in inputs):
-                return first
+        alike = all(n.layout is first or n.layout == first for n in same[1:])
+        if alike and (not is_free(same[0]) or all(map(is_free, inputs))):
+            return first
     edges: list[Boundaries] = []
     fallback = automatic(shape, dtype.itemsize).boundaries
     ordered = sorted(inputs, key=lambda n: (is_free(n), -_count(n.shape), -_count(n.grid)))
@@ -224,9 +224,8 @@ def _sliced_edges(edges: Boundaries, r: range) -> Boundaries:
     kept = [0]
     for position, end in enumerate(ends):
         last = position == len(ends) - 1
-        if last or ends[position + 1] - kept[-1] > longest:
-            if end > kept[-1]:
-                kept.append(end)
+        if (last or ends[position + 1] - kept[-1] > longest) and end > kept[-1]:
+            kept.append(end)
     return tuple(kept) if r.step > 0 else tuple(count - e for e in reversed(kept))
 
 

@@ -134,14 +134,11 @@ def chunked(*functions: Any, small: Callable[..., Any] | None = None) -> Callabl
 
     def mark(function: F) -> F:
         straight = small or (functions[0] if functions else None)
-        if straight is None:
-            call: Callable[..., Any] = function
-        else:
 
-            @functools.wraps(function)
-            def call(*args: Any, **kwargs: Any) -> Any:
-                result = direct(straight, args, kwargs)
-                return function(*args, **kwargs) if result is NotImplemented else result
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = NotImplemented if straight is None else direct(straight, args, kwargs)
+            return function(*args, **kwargs) if result is NotImplemented else result
 
         for each in functions:
             NUMPY[each] = call

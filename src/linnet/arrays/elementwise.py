@@ -169,11 +169,8 @@ def _placed(result: Any, target: Any, condition: Any, name: str) -> Any:
     else:
         raise TypeError(f"out= must be an array, not {type(target).__name__}")
     value = cast(result.node, base.dtype)
-    if value.shape != base.shape:
-        if np.broadcast_shapes(value.shape, base.shape) != base.shape:
-            raise ValueError(
-                f"{name}: a result of shape {value.shape} does not fit out= of shape {base.shape}"
-            )
+    if value.shape != base.shape and np.broadcast_shapes(value.shape, base.shape) != base.shape:
+        raise ValueError(f"{name}: a result of shape {value.shape} does not fit out= of shape {base.shape}")
     if condition is True:
         settled: Node = value if value.shape == base.shape else spread(value, base.shape)
     else:

@@ -9,6 +9,7 @@ data is not planned again.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Generator, Sequence
@@ -142,9 +143,11 @@ class _Lowering:
                 yield indices
             return
         self.loops += 1
-        with self.builder.loop(f"i{self.loops}", start, stop) as index:
-            with self._over(rest, [*made, index]) as indices:
-                yield indices
+        with (
+            self.builder.loop(f"i{self.loops}", start, stop) as index,
+            self._over(rest, [*made, index]) as indices,
+        ):
+            yield indices
 
     def looked_up(self, values: tuple[int, ...], index: Any) -> Any:
         """An entry of a table, or a formula that gives the same."""
@@ -161,7 +164,7 @@ class _Lowering:
 
     def length(self, edges: Boundaries, index: Any) -> Any:
         """The length of a tile."""
-        lengths = tuple(b - a for a, b in zip(edges, edges[1:], strict=False))
+        lengths = tuple(b - a for a, b in itertools.pairwise(edges))
         if isinstance(index, int) or len(lengths) < 3 or len(set(lengths)) == 1 or len(set(lengths[:-1])) > 1:
             return self.looked_up(lengths, index)
         if lengths[-1] > lengths[0]:
@@ -359,8 +362,7 @@ class _Group:
                 continue
             entry = self._entries[current]
             node = entry.node
-            inside = isinstance(node, Map | Axes) and (is_root or entry.group == self._group)
-            if not inside:
+            if not (isinstance(node, Map | Axes) and (is_root or entry.group == self._group)):
                 self._values[key] = ("leaf", len(self.leaves))
                 self.leaves[key] = len(self.leaves)
                 continue

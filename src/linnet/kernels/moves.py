@@ -63,7 +63,7 @@ def cut(tiles: Nested, *bounds: int, ranged: tuple[int, ...], steps: tuple[int, 
             target[axis] = slice(start, start + piece.shape[axis])
         whole[tuple(target)] = piece
     backwards = [axis for axis, step in zip(ranged, steps, strict=True) if step < 0]
-    return np.ascontiguousarray(np.flip(whole, backwards)) if backwards else whole
+    return np.ascontiguousarray(np.flip(whole, tuple(backwards))) if backwards else whole
 
 
 def _selected(

@@ -5,6 +5,10 @@ ours / NumPy's. Timing starts with a C-ordered NumPy array and ends with one. Ho
 a side a program had is read from its events, so that a shortcut would show. Memory is
 resident memory above the live inputs, sampled, in a process of its own.
 
+Times are taken with an allocator that keeps what is freed, on both sides: a virtual machine that
+gives free memory back to its host can take longer to touch a megabyte again (10 ms were measured)
+than the work on it takes. `--fresh-memory` measures with the allocator as it is.
+
 A further row is a function that returns `Row`s, and a line in `SECTIONS`.
 """
 
@@ -38,6 +42,14 @@ from linnet.events import Events, TileWritten
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import TiledArray
+
+KEEPING = {
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_MAX_": "0",
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(2**40),
+}
+"""What tells the allocator of glibc to keep all memory that is freed; others do not look at it."""
 
 BUDGET_SHARE = 4
 """Out of core, the matrix is so many times the budget."""
@@ -414,7 +426,15 @@ CHILDREN: dict[str, Callable[[int], dict[str, float]]] = {
 def child(name: str, size: int) -> dict[str, float]:
     """Run one of `CHILDREN` in a process of its own."""
     command = [sys.executable, __file__, "--child", name, str(size)]
-    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    environment = {key: value for key, value in os.environ.items() if key not in KEEPING}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return json.loads(done.stdout)
+
+
+def keep_memory() -> None:
+    """Start this program again, if need be, with an allocator that keeps what is freed."""
+    if any(os.environ.get(name) != value for name, value in KEEPING.items()):
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **KEEPING})
 
 
 def report(rows: list[Row]) -> str:
@@ -434,11 +454,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections only")
     parser.add_argument("--rounds", type=int, help="how often each side runs; the best counts")
     parser.add_argument("--quick", action="store_true", help="small problems: does it still run?")
+    parser.add_argument("--fresh-memory", action="store_true", help="with the allocator as it is")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         print(json.dumps(CHILDREN[options.child[0]](int(options.child[1]))))
         return
+    if not options.fresh_memory:
+        keep_memory()
     sizes = QUICK if options.quick else Sizes()
     if options.rounds:
         sizes = Sizes(**{**asdict(sizes), "rounds": options.rounds})
@@ -447,7 +470,8 @@ def main() -> None:
     print(
         f"python benchmarks/linalg.py    Python {platform.python_version()}, NumPy {np.__version__}, ", end=""
     )
-    print(f"{os.cpu_count()} cores, load {load:.1f}\n")
+    kept = "memory as it comes" if options.fresh_memory else "freed memory kept"
+    print(f"{os.cpu_count()} cores, load {load:.1f}, {kept}\n")
     print(report(rows))
     if options.json:
         options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")

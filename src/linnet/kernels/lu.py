@@ -42,7 +42,6 @@ from linnet.kernels.fortran import (
     operand,
     owned,
     promote,
-    readable,
     routine,
     scalar,
 )
@@ -239,12 +238,13 @@ def top(picked: list[Matrix], moves: list[Rows], d: Matrix) -> Matrix:
     >>> top([np.array([[3.0, 4.0]])], [np.array([[1, 0, 0]])], np.array([[2.0]]))
     array([[3., 4.]])
     """
-    dtype = blas_dtype(d, *picked)
-    place = np.argsort(np.concatenate([move[:, 1] for move in moves]))
-    if len(place) != len(d):
-        raise misfit("top", f"{len(d)} picked rows, as many as pivots; got {len(place)}")
-    result = by_rows(np.take(np.concatenate(picked), place, axis=0), dtype, True)
-    _solve(b"L", b"L", b"U", readable(d, dtype), result)
+    count = sum(len(move) for move in moves)
+    if count != len(d):
+        raise misfit("top", f"{len(d)} picked rows, as many as pivots; got {count}")
+    result = np.empty((count, picked[0].shape[1]), blas_dtype(d, *picked))
+    for rows, move in zip(picked, moves, strict=True):
+        result[move[:, 1]] = rows
+    _solve(b"L", b"L", b"U", d, result)
     return result
 
 
@@ -295,7 +295,7 @@ def ratio(
     dtype = blas_dtype(s, old, d)
     result = by_rows(s, dtype, 0 in overwrite)
     _fill(result, old, move)
-    _solve(b"R", b"U", b"N", readable(d, dtype), result)
+    _solve(b"R", b"U", b"N", d, result)
     return result, _largest(result)
 
 
@@ -325,7 +325,7 @@ def corner(s: Matrix, move: Rows, d: Matrix) -> tuple[Matrix, NDArray[np.float64
     count = len(d)
     whole[:count] = d
     rest = whole[count:]
-    _solve(b"R", b"U", b"N", readable(d, dtype), rest)
+    _solve(b"R", b"U", b"N", d, rest)
     return whole, np.maximum(_largest(rest), 1.0)
 
 
@@ -366,15 +366,19 @@ def _fill(tile: Matrix, old: Matrix, move: Rows) -> None:
 def _solve(side: bytes, uplo: bytes, diagonal: bytes, packed: Matrix, result: Matrix) -> None:
     """Solve a C-ordered matrix in place with a triangle of the leading square of a packed factor.
 
-    What is C-ordered is its transpose to LAPACK, so the side is the other one.
+    What is C-ordered is its transpose to LAPACK, so the side is the other one; and so is the
+    triangle of a factor that is C-ordered itself.
     """
     columns, rows = result.shape
     if not (rows and columns):
         return
     code = result.dtype.char
+    operation, stored = operand(packed.T, result.dtype)
+    if operation == b"N":
+        uplo = b"U" if uplo == b"L" else b"L"
     routine("trsm", code)(
-        b"R" if side == b"L" else b"L", uplo, b"T", diagonal, integer(rows), integer(columns),
-        scalar(1.0, code), address(packed), leading(packed), address(result), leading(result.T),
+        b"R" if side == b"L" else b"L", uplo, operation, diagonal, integer(rows), integer(columns),
+        scalar(1.0, code), address(stored), leading(stored), address(result), leading(result.T),
     )  # fmt: skip
 
 

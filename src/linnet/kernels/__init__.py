@@ -4,7 +4,7 @@ Importing this room registers the kernels Linnet ships; nothing here imports Sci
 until a kernel that needs it runs.
 """
 
-from linnet.kernels import band, diamonds, lu, norms, panels, spectra, tall, triangular
+from linnet.kernels import band, diamonds, lu, moves, norms, panels, spectra, tall, triangular
 from linnet.kernels.contract import contract
 from linnet.kernels.dense import (
     chol,
@@ -17,13 +17,18 @@ from linnet.kernels.dense import (
     trsm,
 )
 from linnet.kernels.elementwise import add, copy, sum_tiles
+from linnet.kernels.folds import fold_join
+from linnet.kernels.fused import fused
 from linnet.kernels.lq import gelqt, gemlqt, tplqt, tpmlqt
+from linnet.kernels.positions import arg_join, arg_tile
 from linnet.kernels.qr import gemqrt, geqrt, tpmqrt, tpqrt
 from linnet.kernels.registry import Kernel, get, kernel, names
 
 __all__ = [
     "Kernel",
     "add",
+    "arg_join",
+    "arg_tile",
     "band",
     "chol",
     "contract",
@@ -31,6 +36,8 @@ __all__ = [
     "diamonds",
     "downdate",
     "downdate_lower",
+    "fold_join",
+    "fused",
     "gelqt",
     "gemlqt",
     "gemm",
@@ -41,6 +48,7 @@ __all__ = [
     "get",
     "kernel",
     "lu",
+    "moves",
     "names",
     "norms",
     "panels",

@@ -266,7 +266,7 @@ def test_work_is_counted():
         ([[], []], {"spec": "i,i->"}, "at least one tile in a range"),
         ([[np.ones(2)], [np.ones(2)] * 2], {"spec": "i,i->"}, "ranges of as many tiles over 'i' in every operand, got 1 and 2"),
         ([[np.ones((2, 2))], np.ones((2, 2))], {"spec": "ij,ij->"}, 'over=("jk", "j", "k")'),
-        ([[np.ones((2, 2))], np.ones((2, 2))], {"spec": "ij,ij->i", "over": ("i", "")}, "got ('i', '')"),
+        ([[np.ones((2, 2))], np.ones((2, 2))], {"spec": "ij,ij->i", "over": ("i", "")}, "over is ('i', '')"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused(tiles, options, words):

@@ -8,6 +8,7 @@ memory as a whole. Its pieces add up in one result.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -82,13 +83,10 @@ def contract(*operands: Tile | list[Any], spec: str, over: Sequence[str] | None 
     If both operands are the same memory and the product is one of a matrix with its own transpose,
     half of it is computed and mirrored. float16 is computed in float32.
     """
-    inputs, _ = split(spec)
-    if len(inputs) != len(operands):
-        raise ValueError(f"contract expects {len(inputs)} operands for {spec!r}, got {len(operands)}")
     names = _levels(operands, spec, over)
     dtype = _promoted(*([tile.dtype for tile in _flat(operand)] for operand in operands))
     shapes = tuple(_first(operand).shape for operand in operands)
-    for letters, shape in zip(inputs, shapes, strict=True):
+    for letters, shape in zip(split(spec)[0], shapes, strict=True):
         if len(letters) != len(shape):
             raise ValueError(f"contract expects tiles of {len(letters)} axes for {letters!r}, got {shape}")
     root = tree(spec, shapes, names)
@@ -198,7 +196,7 @@ class _Tiles(_Ranges):
                 here = index | more
                 for side, child in enumerate((node.left, node.right)):
                     wanted = {name: here[name] for name in child.free}
-                    if last[side][0] != wanted:
+                    if wanted != last[side][0]:
                         last[side] = (wanted, self.value(child, here, [piece]))
                 total.add(last[0][1], last[1][1])
         return total.result()
@@ -236,22 +234,28 @@ class _Tiles(_Ranges):
 
 def _levels(operands: Sequence[Any], spec: str, over: Sequence[str] | None) -> tuple[Names, ...]:
     """The names of the levels of nesting of each operand."""
+    return _named(tuple(map(_depth, operands)), spec, None if over is None else tuple(over))
+
+
+@functools.lru_cache(maxsize=512)
+def _named(depths: tuple[int, ...], spec: str, over: tuple[str, ...] | None) -> tuple[Names, ...]:
     inputs, out = split(spec)
-    depths = [_depth(operand) for operand in operands]
+    if len(inputs) != len(depths):
+        raise ValueError(f"contract expects {len(inputs)} operands for {spec!r}, got {len(depths)}")
     if over is not None:
         names = tuple(tuple(own) for own in over)
         fits = len(names) == len(depths) and all(
             len(own) == depth and len(set(own)) == depth and set(own) <= set(letters) - set(out)
-            for own, depth, letters in zip(names, depths, inputs, strict=False)
+            for own, depth, letters in zip(names, depths, inputs, strict=True)
         )
         if not fits:
             raise ValueError(
-                f"contract expects over= to name, for each of {len(depths)} operands of {spec!r}, the summed "
-                f"letters its {depths} levels of nesting run over; got {tuple(over)!r}"
+                f"contract expects over= to name, for each operand of {spec!r}, the summed letters its "
+                f"levels of nesting run over; the levels are {depths}, over is {over!r}"
             )
         return names
     summed = [tuple(c for c in dict.fromkeys(letters) if c not in out) for letters in inputs]
-    if all(depth in (0, len(own)) for depth, own in zip(depths, summed, strict=False)):
+    if all(depth in (0, len(own)) for depth, own in zip(depths, summed, strict=True)):
         return tuple(own if depth else () for depth, own in zip(depths, summed, strict=True))
     if len(depths) == 2 and depths[0] == depths[1]:
         return (tuple(map(str, range(depths[0]))),) * 2

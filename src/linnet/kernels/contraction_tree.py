@@ -31,11 +31,8 @@ class Leaf:
     """What its levels of nesting run over, outermost first."""
     lone: Names
     """Those of `names` that no other operand has: summed over here."""
-
-    @property
-    def free(self) -> Names:
-        """What its value depends on."""
-        return tuple(name for name in self.names if name not in self.lone)
+    free: Names
+    """The others: what its value depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +44,8 @@ class Product:
     right: Leaf | Product
     letters: str
     loops: Names
-
-    @property
-    def free(self) -> Names:
-        """What its value depends on."""
-        return tuple(n for n in dict.fromkeys(self.left.free + self.right.free) if n not in self.loops)
+    free: Names
+    """What its value depends on."""
 
 
 Node = Leaf | Product
@@ -82,7 +76,7 @@ def tree(spec: str, shapes: tuple[tuple[int, ...], ...], names: tuple[Names, ...
 
     >>> root = tree("ijk,jr,kr->ir", ((9, 9, 9), (9, 2), (9, 2)), ((), (), ()))
     >>> root.left.letters, root.right.letters
-    ('ijk', 'jrk')
+    ('ijk', 'jkr')
     """
     inputs, out = split(spec)
     letters = Counter(c for given in inputs for c in set(given))
@@ -90,20 +84,38 @@ def tree(spec: str, shapes: tuple[tuple[int, ...], ...], names: tuple[Names, ...
     nodes: list[Node] = []
     for position, (given, own) in enumerate(zip(inputs, names, strict=True)):
         kept = "".join(c for c in dict.fromkeys(given) if letters[c] > 1 or c in out)
-        nodes.append(Leaf(position, given, kept, own, tuple(n for n in own if levels[n] == 1)))
+        lone = tuple(n for n in own if levels[n] == 1)
+        nodes.append(Leaf(position, given, kept, own, lone, tuple(n for n in own if levels[n] > 1)))
     for pair in _path(tuple(node.letters for node in nodes), out, _lengths(inputs, shapes)):
         first, second = (nodes.pop(position) for position in sorted(pair, reverse=True))
-        last = not nodes
-        nodes.append(_joined(second, first, out, nodes, last))
-    return nodes[0]
+        nodes.append(_joined(second, first, out, nodes))
+    return _arranged(nodes[0], out)
 
 
-def _joined(left: Node, right: Node, out: str, others: list[Node], last: bool) -> Product:
+def _joined(left: Node, right: Node, out: str, others: list[Node]) -> Product:
     present = dict.fromkeys(left.letters + right.letters)
     elsewhere = {name for node in others for name in node.free}
-    kept = out if last else "".join(c for c in present if c in out or any(c in o.letters for o in others))
-    loops = tuple(n for n in dict.fromkeys(left.free + right.free) if n not in elsewhere)
-    return Product(left, right, kept, loops)
+    kept = "".join(c for c in present if c in out or any(c in other.letters for other in others))
+    names = dict.fromkeys(left.free + right.free)
+    loops = tuple(n for n in names if n not in elsewhere)
+    return Product(left, right, kept, loops, tuple(n for n in names if n in elsewhere))
+
+
+def _arranged(node: Node, letters: str) -> Node:
+    """The node with its axes in this order, and those of products below as their reader wants them:
+    what it sums over as its other operand has it, then what is left, so that nothing is turned around."""
+    if isinstance(node, Leaf):
+        return node
+    left = _arranged(node.left, _order(node.left, node.right, letters))
+    right = _arranged(node.right, _order(node.right, left, letters))
+    return Product(left, right, letters, node.loops, node.free)
+
+
+def _order(node: Node, other: Node, out: str) -> str:
+    batch = [c for c in out if c in node.letters and c in other.letters]
+    inner = [c for c in other.letters if c in node.letters and c not in out]
+    own = [c for c in out if c in node.letters and c not in other.letters]
+    return "".join(batch + inner + own)
 
 
 def _lengths(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...]) -> dict[str, int]:

@@ -14,6 +14,9 @@ the other. Where they do in memory, nothing is copied: transposes go to BLAS as 
 order of the inner axes, which is free, is chosen so that they do if any order can. `Accumulation`
 adds product after product into one result (`beta = 1` in BLAS), with no array for each.
 
+NumPy's `matmul` is used where it does as well: for stacks of small matrices, vectors, and a matrix
+times its own transpose, of which it computes one half (SYRK) by the newer BLAS that comes with it.
+
 Without BLAS: a product with nothing to sum is one `np.multiply`; a stack of matrix-vector products
 is bound by memory, and `np.einsum` reads the tiles in the order in which they lie; so do integers,
 booleans and long doubles, for which there is no BLAS.
@@ -23,6 +26,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.kernels.dense import multiply_into
-from linnet.kernels.fortran import address, integer, is_fortran, leading, operand, routine, scalar
+from linnet.kernels.fortran import address, is_fortran, operand
 
 Tile = NDArray[Any]
 Extents = dict[str, tuple[int, int]]
@@ -39,8 +43,6 @@ Extents = dict[str, tuple[int, int]]
 _BY_HAND = 96**3
 """A stack of products, each of fewer multiplications, goes to `np.matmul` in one call: calls of
 BLAS from Python cost some ten microseconds each."""
-_MIRROR = 64
-"""The side of the blocks in which a triangle is mirrored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Accumulation:
         self._total: Tile | None = None
         self._axes = ""  # the letters of `_total`, in the order in which it lies
         self._lengths: dict[str, int] = {}
-        self._half = False  # only the lower triangle of `_total` is there
+        self._fresh = True  # whether `_total` holds nothing yet
         self._spare: Tile | None = None
 
     def add(self, x: Tile, y: Tile) -> None:
@@ -111,12 +113,14 @@ class Accumulation:
         of_x, of_y = _extents(x, names.x), _extents(y, names.y)
         self._check(of_x, of_y)
         if not names.inner:
+            self._begin(names.out)
             self._through(lambda into: np.multiply(*self._aligned(x, y), out=into))
         elif self._blas and not names.batch:
             self._matrices(x, y, of_x, of_y)
         elif self._blas and min(self._length(names.left), self._length(names.right)) > 1:
             self._stacks(x, y, of_x, of_y)
         else:
+            self._begin(names.out)
             spec = f"{names.x},{names.y}->{names.out}"
             self._through(lambda into: np.einsum(spec, x, y, out=into))
 
@@ -124,7 +128,6 @@ class Accumulation:
         """The sum, a new array, with its axes as `out` has them."""
         if self._total is None:
             raise ValueError("a sum of products needs at least one pair of tiles")
-        self._complete()
         if self._axes == self._parts.out:
             return self._total
         return self._total.transpose([self._axes.index(c) for c in self._parts.out])
@@ -147,17 +150,18 @@ class Accumulation:
         return math.prod(self._lengths[c] for c in letters)
 
     def _begin(self, axes: str) -> tuple[Tile, bool]:
-        """The result, and whether it holds anything yet."""
-        first = self._total is None
+        """The result, and whether it holds nothing yet."""
+        self._fresh = self._total is None
         if self._total is None:
             self._axes = axes
             self._total = np.empty([self._lengths[c] for c in axes], self._dtype)
-        return self._total, first
+        return self._total, self._fresh
 
-    def _through(self, compute: Any) -> None:
-        """Add what `compute` writes into an array that lies as `out`: the result itself, the first time."""
-        total, first = self._begin(self._parts.out)
-        if first:
+    def _through(self, compute: Callable[[Tile], object]) -> None:
+        """Add what `compute` writes into an array like the result: the result itself, the first time."""
+        total = self._total
+        assert total is not None
+        if self._fresh:
             compute(total)
         else:
             self._spare = np.empty_like(total) if self._spare is None else self._spare
@@ -182,24 +186,20 @@ class Accumulation:
             if first:
                 total[...] = 0
             return
-        matrix = total.reshape(self._length(left), self._length(right))
+        shape = (self._length(left), self._length(right))
         rows = _matrix(x, names.x, left, inner)
-        gram = (first or self._half) and _same(x, of_x, left, y, of_y, right, inner)
-        if gram:
-            _square(matrix, rows, first)
-            self._half = True
+        if _same(x, of_x, left, y, of_y, right, inner):
+            self._multiply(rows, rows.T, shape)
             return
-        self._complete()
         columns = _matrix(y, names.y, inner, right)
-        if min(matrix.shape) > 1:
-            _product(matrix, rows, columns, 0.0 if first else 1.0)
-            return
-        if first:
-            matrix[...] = 0
-        if matrix.shape[1] == 1:
-            _vector(matrix, rows, columns)
+        if min(shape) == 1:
+            self._multiply(rows, columns, shape)
         else:
-            _vector(matrix.T, columns.T, rows.T)
+            _product(total.reshape(shape), rows, columns, 0.0 if first else 1.0)
+
+    def _multiply(self, a: Tile, b: Tile, shape: tuple[int, ...]) -> None:
+        """Add `a @ b` by `np.matmul`, which knows a matrix times its own transpose, and vectors."""
+        self._through(lambda into: np.matmul(a, b, out=into.reshape(shape)))
 
     def _orders(self, of_x: Extents, of_y: Extents) -> tuple[str, str, str]:
         """Orders of the left, right and inner axes in which most of the two tiles can stay where it lies."""
@@ -226,24 +226,11 @@ class Accumulation:
         ys = _stack(y, names.y, names.batch, inner, names.right)
         total, first = self._begin(names.batch + names.left + names.right)
         shape = (self._length(names.batch), self._length(names.left), self._length(names.right))
-        whole = total.reshape(shape)
         if xs.shape[2] == 0 or shape[1] * shape[2] * xs.shape[2] < _BY_HAND:
-            if first:
-                np.matmul(xs, ys, out=whole)
-            else:
-                self._spare = np.empty_like(total) if self._spare is None else self._spare
-                np.matmul(xs, ys, out=self._spare.reshape(shape))
-                total += self._spare
+            self._multiply(xs, ys, shape)
         else:
-            for one, a, b in zip(whole, xs, ys, strict=True):
+            for one, a, b in zip(total.reshape(shape), xs, ys, strict=True):
                 _product(one, a, b, 0.0 if first else 1.0)
-
-    def _complete(self) -> None:
-        """Mirror the lower triangle, if that is all there is."""
-        if self._half and self._total is not None:
-            side = math.isqrt(self._total.size)
-            _mirror(self._total.reshape(side, side))
-        self._half = False
 
 
 def _plain(tile: Tile, dtype: np.dtype[Any]) -> bool:
@@ -285,19 +272,26 @@ def _cheapest(extents: Extents, orders: list[str], inner: str) -> tuple[str, int
 
 def _matrix(tile: Tile, letters: str, rows: str, columns: str) -> Tile:
     """The tile as a matrix that BLAS takes as it lies or transposed; copied if there is no such view."""
-    shape = [math.prod(tile.shape[letters.index(c)] for c in part) for part in (rows, columns)]
-    matrix = tile.transpose([letters.index(c) for c in rows + columns]).reshape(shape)
+    if len(rows) == len(columns) == 1:
+        matrix = tile if letters[0] == rows else tile.T
+    else:
+        matrix = _merged(tile, letters, rows, columns)
     if is_fortran(matrix) or is_fortran(matrix.T):
         return matrix
     by_columns = abs(matrix.strides[0]) < abs(matrix.strides[1])
     return np.array(matrix, order="F" if by_columns else "C")
 
 
+def _merged(tile: Tile, letters: str, *groups: str) -> Tile:
+    """The tile with one axis for each group of letters; copied if there is no such view."""
+    shape = [math.prod(tile.shape[letters.index(c)] for c in group) for group in groups]
+    return tile.transpose([letters.index(c) for group in groups for c in group]).reshape(shape)
+
+
 def _stack(tile: Tile, letters: str, batch: str, rows: str, columns: str) -> Tile:
     """The tile as a stack of matrices, each of which BLAS takes as it lies or transposed."""
-    shape = [math.prod(tile.shape[letters.index(c)] for c in part) for part in (batch, rows, columns)]
-    stack = tile.transpose([letters.index(c) for c in batch + rows + columns]).reshape(shape)
-    if not len(stack) or is_fortran(stack[0]) or is_fortran(stack[0].T):
+    stack = _merged(tile, letters, batch, rows, columns)
+    if not stack.size or is_fortran(stack[0]) or is_fortran(stack[0].T):
         return stack
     return np.ascontiguousarray(stack)
 
@@ -315,39 +309,3 @@ def _product(result: Tile, a: Tile, b: Tile, beta: float) -> None:
     """`result ← A·B + beta·result`, where `result` has contiguous rows."""
     dtype = result.dtype
     multiply_into(result.T, operand(b.T, dtype), operand(a.T, dtype), a.shape[1], 1.0, beta)
-
-
-def _vector(result: Tile, a: Tile, b: Tile) -> None:
-    """`result ← A·b + result`, for a `result` of one column."""
-    code = result.dtype.char
-    op, stored = operand(a, result.dtype)
-    rows, columns = stored.shape
-    routine("gemv", code)(
-        op, integer(rows), integer(columns), scalar(1.0, code), address(stored), leading(stored),
-        address(b), _step(b), scalar(1.0, code), address(result), _step(result),
-    )  # fmt: skip
-
-
-def _step(column: Tile) -> Any:
-    return integer(column.strides[0] // column.itemsize if len(column) > 1 else 1)
-
-
-def _square(result: Tile, a: Tile, first: bool) -> None:
-    """The lower triangle of `result ← A·Aᵀ + result`, where `result` has contiguous rows."""
-    code = result.dtype.char
-    op, stored = operand(a, result.dtype)
-    side, depth = a.shape
-    # To Fortran, the lower triangle of a result with contiguous rows is the upper one.
-    routine("syrk", code)(
-        b"U", op, integer(side), integer(depth), scalar(1.0, code), address(stored), leading(stored),
-        scalar(0.0 if first else 1.0, code), address(result), leading(result.T),
-    )  # fmt: skip
-
-
-def _mirror(matrix: Tile) -> None:
-    """Copy what is below the diagonal above it."""
-    for start in range(0, len(matrix), _MIRROR):
-        stop = start + _MIRROR
-        corner = matrix[start:stop, start:stop]
-        corner[...] = np.tril(corner) + np.tril(corner, -1).T
-        matrix[start:stop, stop:] = matrix[stop:, start:stop].T

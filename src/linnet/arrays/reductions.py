@@ -1,55 +1,434 @@
-"""Reductions: sums, extremes, moments, and what is made of them."""
+"""Reductions: sums, extremes, moments, and what is made of them.
+
+Every reduction is a fold over tiles; folds of the same operand over the same axes share one pass
+(see `graph`), so a mean and a variance read their data once.
+"""
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import constant, folded, mapped
-from linnet.arrays.core import as_node, axes_of, chunked, wrap
-from linnet.arrays.elementwise import cast, sample
-from linnet.arrays.expression import Node
+from linnet.arrays.building import blocks, constant, folded, mapped, part, permuted
+from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, direct, wrap, wrapped_all
+from linnet.arrays.elementwise import _placed as placed
+from linnet.arrays.elementwise import cast, chosen, spread
+from linnet.arrays.evaluation import computed
+from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Span
+from linnet.tiles import Layout
 
 
-def _shaped(result: Any, out: Any) -> Any:
-    if out is None:
-        return result
-    from linnet.arrays.elementwise import _placed
+def reduction(*functions: Any, out_at: int | None = None) -> Callable[[Any], Any]:
+    """Mark a reduction: small and empty arrays go to NumPy, `out=` is seen to here.
 
-    return _placed(result, out, True, "reduction")
+    `out_at` is the position of `out` among the arguments, None if it can only be a keyword.
+    """
+
+    def mark(function: Any) -> Any:
+        straight = functions[0]
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            out = kwargs.pop("out", None)
+            if out_at is not None and len(args) > out_at:
+                out = args[out_at]
+                args = (*args[:out_at], None, *args[out_at + 1 :])
+            result = direct(straight, args, kwargs)
+            if result is NotImplemented:
+                empty = bool(args) and isinstance(args[0], ArrayBase) and 0 in args[0].node.shape
+                result = _empty(straight, args, kwargs) if empty else function(*args, **kwargs)
+            return result if out is None else into(result, out, function.__name__)
+
+        for each in functions:
+            NUMPY[each] = call
+        return call
+
+    return mark
 
 
-@chunked(np.sum)
-def sum(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
-    """The sum over axes; tiles are summed pairwise."""
+def into(result: Any, out: Any, name: str) -> Any:
+    """A result under `out=`: of the same shape exactly."""
+    out = out[0] if isinstance(out, tuple) else out
+    if hasattr(out, "shape") and out.shape != result.shape:
+        raise ValueError(f"{name}: the result has shape {result.shape}, and out= has {out.shape}")
+    return placed(result, out, True, name)
+
+
+def _empty(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy's own answer, or error, where there are no elements."""
+
+    def plain(item: Any) -> Any:
+        return computed([item.node])[0] if isinstance(item, ArrayBase) else item
+
+    made = function(*map(plain, args), **{name: plain(value) for name, value in kwargs.items()})
+    return wrapped_all(made)
+
+
+def masked(node: Node, where: Any, other: Any) -> Node:
+    """The node with another value where the mask does not hold."""
+    if where is True or where is np._NoValue:
+        return node
+    mask = as_node(where)
+    mask = mask if mask.dtype == bool else cast(mask, bool)
+    if np.broadcast_shapes(mask.shape, node.shape) != node.shape:
+        node = spread(node, np.broadcast_shapes(mask.shape, node.shape))
+    return chosen(mask, node, constant(other, node.dtype), node.dtype)
+
+
+def _is_given(value: Any) -> bool:
+    return value is not np._NoValue and value is not None
+
+
+def fold_ufunc(
+    x: Any,
+    ufunc: np.ufunc,
+    kind: str,
+    axis: Any,
+    dtype: Any = None,
+    keepdims: Any = False,
+    initial: Any = np._NoValue,
+    where: Any = True,
+) -> Any:
+    """`ufunc.reduce` for a ufunc that has a fold."""
     node = as_node(x)
-    made = np.add.reduce(sample(node.dtype), dtype=dtype)
-    result = np.dtype(made.dtype)
-    return _shaped(
-        wrap(folded(node, "sum", axes_of(axis, node.ndim), result, keepdims=bool(keepdims), inner=result)),
-        out,
-    )
+    axes = axes_of(axis, node.ndim)
+    result = np.dtype(ufunc.reduce(np.zeros((1,), node.dtype), dtype=dtype).dtype)
+    inner = result if dtype is not None or ufunc in (np.add, np.multiply) else None
+    other = initial if _is_given(initial) else ufunc.identity
+    hidden = where is not True and where is not np._NoValue
+    if other is None and hidden:
+        raise ValueError(
+            f"reduction operation '{ufunc.__name__}' does not have an identity, "
+            "so to use a where mask one has to specify 'initial'"
+        )
+    if hidden:
+        node = cast(node, result)
+    node = masked(node, where, other)
+    folding = folded(node, kind, axes, result, keepdims=_flag(keepdims), inner=inner)
+    if not _is_given(initial):
+        return wrap(folding)
+    return wrap(mapped(ufunc.__name__, [folding, constant(initial, result)], result))
 
 
-@chunked(np.mean)
-def mean(x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def _flag(keepdims: Any) -> bool:
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
+_NONE = np._NoValue
+"""NumPy's mark of an argument that was not given."""
+
+
+@reduction(np.sum, out_at=3)
+def sum(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _NONE,
+    where: Any = True,
+) -> Any:
+    """The sum over axes; tiles are summed pairwise.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> sum(asarray([[1, 2], [3, 4]], chunks=1), axis=0).compute()
+    array([4, 6])
+    """
+    return fold_ufunc(x, np.add, "sum", axis, dtype, keepdims, initial, where)
+
+
+@reduction(np.prod, out_at=3)
+def prod(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = _NONE,
+    where: Any = True,
+) -> Any:
+    """The product over axes."""
+    return fold_ufunc(x, np.multiply, "prod", axis, dtype, keepdims, initial, where)
+
+
+@reduction(np.max, np.amax, out_at=2)
+def max(
+    x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+) -> Any:
+    """The largest element over axes; NaN if there is one."""
+    return fold_ufunc(x, np.maximum, "max", axis, None, keepdims, initial, where)
+
+
+@reduction(np.min, np.amin, out_at=2)
+def min(
+    x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+) -> Any:
+    """The smallest element over axes; NaN if there is one."""
+    return fold_ufunc(x, np.minimum, "min", axis, None, keepdims, initial, where)
+
+
+@reduction(np.all, out_at=2)
+def all(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    """Whether all elements are true."""
+    return fold_ufunc(x, np.logical_and, "all", axis, None, keepdims, _NONE, where)
+
+
+@reduction(np.any, out_at=2)
+def any(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
+    """Whether some element is true."""
+    return fold_ufunc(x, np.logical_or, "any", axis, None, keepdims, _NONE, where)
+
+
+@reduction(np.count_nonzero)
+def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
+    """How many elements are not zero."""
+    node = as_node(x)
+    return wrap(folded(node, "count", axes_of(axis, node.ndim), np.intp, keepdims=_flag(keepdims)))
+
+
+@reduction(np.ptp, out_at=2)
+def ptp(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    """The largest element minus the smallest, both found in one pass."""
+    high, low = max(x, axis, None, keepdims), min(x, axis, None, keepdims)
+    return np.subtract(high, low)
+
+
+# ---- moments
+
+
+@reduction(np.mean, out_at=3)
+def mean(
+    x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Any:
     """The mean over axes."""
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
-    with np.errstate(all="ignore"):
-        result = np.dtype(np.mean(np.ones((1,), node.dtype), dtype=dtype).dtype)
+    result = np.dtype(np.mean(np.ones((1,), node.dtype), dtype=dtype).dtype)
     inner = np.dtype("f4") if result == np.float16 and dtype is None else result
-    total = folded(node, "sum", axes, inner, keepdims=bool(keepdims), inner=inner)
-    return _shaped(wrap(cast(mapped("divide", [total, _number(node, axes, inner)], inner), result)), out)
+    keep = _flag(keepdims)
+    total = folded(
+        masked(cast(node, inner) if where is not True else node, where, 0),
+        "sum",
+        axes,
+        inner,
+        keepdims=keep,
+        inner=inner,
+    )
+    count = counted(node, axes, where, keep)
+    made = mapped("divide", [total, cast(count, _counting(inner))], inner)
+    return wrap(cast(made, result))
 
 
-def _number(node: Node, axes: tuple[int, ...], dtype: Any) -> Node:
-    count = 1
-    for axis in axes:
-        count *= node.shape[axis]
-    return constant(count, np.zeros((), dtype).real.dtype)
+def counted(node: Node, axes: tuple[int, ...], where: Any, keepdims: bool) -> Node:
+    """How many elements each result is made of."""
+    if where is True or where is _NONE:
+        return constant(math.prod(node.shape[axis] for axis in axes))
+    mask = spread(as_node(where), node.shape, node.layout)
+    return folded(mask, "count", axes, np.intp, keepdims=keepdims)
 
 
-METHODS = {"sum": sum, "mean": mean}
-__all__ = ["mean", "sum"]
+def _counting(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype to divide by a count in."""
+    return np.dtype(np.int64) if dtype.kind == "m" else np.dtype(dtype.type(0).real.dtype)
+
+
+@reduction(np.var, out_at=3)
+def var(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _NONE,
+    correction: Any = _NONE,
+) -> Any:
+    """The variance over axes: squared distances from the mean, over count - `correction` (or `ddof`)."""
+    return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, False)
+
+
+@reduction(np.std, out_at=3)
+def std(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = _NONE,
+    correction: Any = _NONE,
+) -> Any:
+    """The standard deviation over axes: the root of `var`."""
+    return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, True)
+
+
+def _spread_about_mean(
+    x: Any,
+    axis: Any,
+    dtype: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
+    root: bool,
+) -> Any:
+    if correction is not _NONE:
+        if ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
+        ddof = correction
+    node = as_node(x)
+    axes = axes_of(axis, node.ndim)
+    result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)
+    if (where is True or where is _NONE) and mean is _NONE:
+        inner = None if dtype is None else np.dtype(dtype)
+        made = folded(
+            node, "moments", axes, result, keepdims=_flag(keepdims), inner=inner, ddof=float(ddof), root=root
+        )
+        return wrap(made)
+    return wrap(squared_distances(node, axes, result, dtype, ddof, _flag(keepdims), where, mean, root))
+
+
+def squared_distances(
+    node: Node,
+    axes: tuple[int, ...],
+    result: np.dtype[Any],
+    dtype: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    root: bool,
+) -> Node:
+    """A variance in two passes: where the mean is given, or elements are left out."""
+    inner = np.result_type(node.dtype if dtype is None else dtype, np.float32)
+    inner = np.dtype(np.float64) if node.dtype.kind in "biu" and dtype is None else inner
+    node = cast(node, inner)
+    if mean is _NONE:
+        total = folded(masked(node, where, 0), "sum", axes, inner, keepdims=True, inner=inner)
+        kept = cast(counted(node, axes, where, True), _counting(inner))
+        centre: Node = mapped("divide", [total, kept], inner)
+    else:
+        centre = cast(as_node(mean), inner)
+    away = mapped("subtract", [node, centre], inner)
+    real = np.zeros((), inner).real.dtype
+    if inner.kind == "c":
+        squares = mapped(
+            "real", [mapped("multiply", [away, mapped("conjugate", [away], inner)], inner)], real
+        )
+    else:
+        squares = mapped("square", [away], real)
+    total = folded(masked(squares, where, 0), "sum", axes, real, keepdims=keepdims, inner=real)
+    count = cast(counted(node, axes, where, keepdims), real)
+    count = mapped(
+        "maximum", [mapped("subtract", [count, constant(ddof, real)], real), constant(0, real)], real
+    )
+    made = mapped("divide", [total, count], real)
+    return cast(mapped("sqrt", [made], real) if root else made, result)
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _NONE
+) -> Any:
+    """The weighted mean over axes; with `returned` also the sum of the weights."""
+    node = as_node(a)
+    keep = _flag(keepdims)
+    if weights is None:
+        found = mean(a, axis, keepdims=keep)
+        count = math.prod(node.shape) / math.prod(found.shape) if math.prod(found.shape) else 0
+        scale = wrap(spread(constant(count, found.dtype), found.shape))
+        return (found, scale) if returned else found
+    weight = _weights(node, as_node(weights), axis)
+    kinds = [node.dtype, weight.dtype, *([np.dtype("f8")] if node.dtype.kind in "biu" else [])]
+    dtype = np.result_type(*kinds)
+    axes = axes_of(axis, node.ndim)
+    scale = folded(weight, "sum", axes, dtype, keepdims=keep, inner=dtype)
+    (values,) = computed([scale])
+    if np.any(values == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    product = mapped("multiply", [cast(node, dtype), cast(weight, dtype)], dtype)
+    total = folded(product, "sum", axes, dtype, keepdims=keep, inner=dtype)
+    found = wrap(mapped("divide", [total, scale], dtype))
+    return (found, wrap(scale)) if returned else found
+
+
+NUMPY[np.average] = average
+
+
+def _weights(node: Node, weight: Node, axis: Any) -> Node:
+    """Weights in the shape of what they weigh."""
+    if weight.shape == node.shape:
+        return weight
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    named = [axis_of(each, node.ndim) for each in (axis if isinstance(axis, tuple) else (axis,))]
+    if weight.shape != tuple(node.shape[each] for each in named):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    turned = permuted(weight, tuple(named.index(a) if a in named else -1 for a in range(node.ndim)))
+    return spread(turned, node.shape, node.layout)
+
+
+# ---- positions
+
+
+@reduction(np.argmax, out_at=2)
+def argmax(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """The position of the largest element, the first of equals; NaN counts as largest."""
+    return wrap(position(as_node(x), "max", axis, _flag(keepdims)))
+
+
+@reduction(np.argmin, out_at=2)
+def argmin(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """The position of the smallest element, the first of equals; NaN counts as smallest."""
+    return wrap(position(as_node(x), "min", axis, _flag(keepdims)))
+
+
+def position(node: Node, kind: str, axis: Any, keepdims: bool) -> Node:
+    """Where the best element is: each tile gives its best and its place, then the best of these is found."""
+    axes = tuple(range(node.ndim)) if axis is None else (axis_of(axis, node.ndim),)
+    which = None if axis is None else axes[0]
+    edges = node.layout.boundaries
+    starts = tuple(Entry(a, edges[a][:-1]) for a in axes)
+    access: tuple[Access, ...] = tuple(Along(a) for a in range(node.ndim))
+    attributes = (("kind", kind), ("axis", which), ("shape", node.shape if which is None else None))
+    found = blocks(
+        (node,), (Piece("arg_tile", (Operand(0, access), *starts), attributes),), node.layout, node.dtype, 2
+    )
+    short = Layout(tuple(tuple(range(len(e))) if a in axes else e for a, e in enumerate(edges)))
+    values, places = part(found, 0, node.dtype, short), part(found, 1, np.intp, short)
+    kept = [a for a in range(node.ndim) if keepdims or a not in axes]
+    tiles: tuple[Access, ...] = tuple(
+        Span(0, node.grid[a]) if a in axes else Along(kept.index(a)) for a in range(node.ndim)
+    )
+    drop = () if keepdims else axes
+    piece = Piece(
+        "arg_join", (Operand(0, tiles), Operand(1, tiles)), (("kind", kind), ("axis", which), ("drop", drop))
+    )
+    layout = Layout(tuple((0, 1) if a in axes else edges[a] for a in kept))
+    return blocks((values, places), (piece,), layout, np.intp)
+
+
+amax, amin = max, min
+
+METHODS = {
+    "all": all,
+    "any": any,
+    "argmax": argmax,
+    "argmin": argmin,
+    "max": max,
+    "mean": mean,
+    "min": min,
+    "prod": prod,
+    "std": std,
+    "sum": sum,
+    "var": var,
+}
+__all__ = [*METHODS, "amax", "amin", "average", "count_nonzero", "ptp"]  # pyright: ignore[reportUnsupportedDunderAll]

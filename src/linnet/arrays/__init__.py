@@ -2,6 +2,15 @@
 
 CHAPTERS = (
     "elementwise",
+    "indexing",
+    "cumulative",
+    "nans",
     "reductions",
+    "ufuncs",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
+
+# Last, because it imports the chapters: whoever imports any module of this room gets the class with it.
+from linnet.arrays.array import Array  # noqa: E402
+
+__all__ = ["CHAPTERS", "Array"]

@@ -243,12 +243,23 @@ class Array(ArrayBase):
     # ---- how it looks
 
     def __repr__(self) -> str:
-        shown = "×".join(map(str, self.grid))
-        text = f"Array(shape={self.shape}, dtype={self.dtype}, grid={shown or 1})"
         if isinstance(self._node, Source) and self.size <= 1000:
             values = np.array2string(self._node.data, separator=", ", prefix="Array(")
             return f"Array({values}, dtype={self.dtype})"
-        return text
+        grid = "×".join(map(str, self.grid)) or "1"
+        return f"Array(shape={self.shape}, dtype={self.dtype}, grid={grid})"
+
+    def __str__(self) -> str:
+        """The values; of a long array those at its ends, and no others are computed."""
+        most, ends = np.get_printoptions()["threshold"], np.get_printoptions()["edgeitems"]
+        if self.size <= most:
+            return str(np.asarray(self))
+        corners = self
+        for axis, length in enumerate(self.shape):
+            if length > 2 * ends + 1:
+                kept = np.r_[0 : ends + 1, length - ends : length]
+                corners = corners[(*(slice(None),) * axis, kept)]
+        return np.array2string(np.asarray(corners), threshold=0)
 
     def _repr_html_(self) -> str:
         from linnet.arrays.pictures import html

@@ -1,0 +1,245 @@
+"""Contractions: matrix products, tensordot, einsum and their kin."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays import contraction_order
+from linnet.arrays.building import permuted
+from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, wrap
+from linnet.arrays.elementwise import apply, cast
+from linnet.arrays.expression import Node
+from linnet.arrays.products import contracted
+
+_LETTERS = string.ascii_letters
+
+
+def _typed(*items: Any) -> tuple[list[Node], np.dtype[Any]]:
+    """Operands, and the dtype of their product."""
+    nodes = [as_node(item) for item in items]
+    for node in nodes:
+        if node.dtype.kind not in "biufc":
+            raise TypeError(f"products of {node.dtype} are not defined; convert to numbers first")
+    return nodes, np.result_type(*(node.dtype for node in nodes))
+
+
+def _single(node: Node, letters: str, lengths: dict[str, int]) -> tuple[Node, str]:
+    """The node without axes of length 1 that others spread: they need no letter."""
+    kept = [axis for axis, c in enumerate(letters) if not (node.shape[axis] == 1 and lengths[c] != 1)]
+    if len(kept) == len(letters):
+        return node, letters
+    return permuted(node, tuple(kept)), "".join(letters[axis] for axis in kept)
+
+
+def _product(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
+    """A contraction in which axes of length 1 are broadcast."""
+    lengths: dict[str, int] = {}
+    for own, node in zip(letters, nodes, strict=True):
+        for letter, length in zip(own, node.shape, strict=True):
+            if lengths.setdefault(letter, length) == 1:
+                lengths[letter] = length
+    pairs = [_single(node, own, lengths) for node, own in zip(nodes, letters, strict=True)]
+    return contracted([own for _, own in pairs], [node for node, _ in pairs], out, dtype)
+
+
+@chunked(np.matmul)
+def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Any:
+    """The matrix product; leading axes are broadcast, and vectors are rows or columns."""
+    (a, b), common = _typed(x1, x2)
+    if not a.ndim or not b.ndim:
+        raise ValueError(f"matmul takes arrays with axes, got shapes {a.shape} and {b.shape}; use multiply")
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ValueError(
+            f"matmul: {a.shape} and {b.shape} do not fit: {a.shape[-1]} columns against "
+            f"{b.shape[-2 if b.ndim > 1 else 0]} rows"
+        )
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    free = _LETTERS[: len(stack)]
+    left = (free[len(free) - (a.ndim - 2) :] if a.ndim > 2 else "") + ("Y" if a.ndim > 1 else "") + "X"
+    right = (free[len(free) - (b.ndim - 2) :] if b.ndim > 2 else "") + "X" + ("Z" if b.ndim > 1 else "")
+    made = free + ("Y" if a.ndim > 1 else "") + ("Z" if b.ndim > 1 else "")
+    node = _product([left, right], [a, b], made, common)
+    return _finished(node, dtype, out)
+
+
+def _finished(node: Node, dtype: Any = None, out: Any = None) -> Any:
+    result = wrap(node if dtype is None else cast(node, dtype))
+    if out is None:
+        return result
+    if not isinstance(out, ArrayBase) or out.node.shape != node.shape:
+        raise TypeError(f"out= must be an array of shape {node.shape}")
+    out._node = cast(result.node, out.node.dtype)
+    return out
+
+
+@chunked(np.tensordot)
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
+    """The sum of products over the given axes of both."""
+    (a, b), common = _typed(x1, x2)
+    if isinstance(axes, int):
+        first, second = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+        if axes < 0 or axes > min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot over {axes} axes of arrays of shapes {a.shape} and {b.shape}")
+    else:
+        given = [[each] if isinstance(each, int) else list(each) for each in axes]
+        first = [axis_of(axis, a.ndim) for axis in given[0]]
+        second = [axis_of(axis, b.ndim) for axis in given[1]]
+    if len(first) != len(second) or any(
+        a.shape[i] != b.shape[j] for i, j in zip(first, second, strict=False)
+    ):
+        raise ValueError(f"tensordot: shapes {a.shape} and {b.shape} do not fit along axes {first} and {second}")
+    left = list(_LETTERS[: a.ndim])
+    right = list(_LETTERS[a.ndim : a.ndim + b.ndim])
+    for i, j in zip(first, second, strict=True):
+        right[j] = left[i]
+    made = [c for axis, c in enumerate(left) if axis not in first]
+    made += [c for axis, c in enumerate(right) if axis not in second]
+    return wrap(contracted(["".join(left), "".join(right)], [a, b], "".join(made), common))
+
+
+@chunked(np.vecdot)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The inner product of vectors along an axis; the first is conjugated."""
+    (a, b), common = _typed(x1, x2)
+    if not a.ndim or not b.ndim or a.shape[axis] != b.shape[axis]:
+        raise ValueError(f"vecdot: {a.shape} and {b.shape} do not fit along axis {axis}")
+    if a.dtype.kind == "c":
+        a = apply(np.conjugate, wrap(a)).node
+    ndim = max(a.ndim, b.ndim)
+    letters = _LETTERS[:ndim]
+    place = axis_of(axis, min(a.ndim, b.ndim)) - min(a.ndim, b.ndim)
+    made = "".join(c for k, c in enumerate(letters) if k != ndim + place)
+    return wrap(_product([letters[ndim - a.ndim :], letters[ndim - b.ndim :]], [a, b], made, common))
+
+
+@chunked(np.dot)
+def dot(a: Any, b: Any, out: Any = None) -> Any:
+    """NumPy's dot: the last axis of `a` with the last but one of `b`."""
+    (x, y), common = _typed(a, b)
+    if not x.ndim or not y.ndim:
+        return apply(np.multiply, wrap(x), wrap(y))
+    if x.ndim <= 2 and y.ndim <= 2:
+        return matmul(wrap(x), wrap(y), out=out)
+    left, right = list(_LETTERS[: x.ndim]), list(_LETTERS[x.ndim : x.ndim + y.ndim])
+    place = -2 if y.ndim > 1 else -1
+    right[place] = left[-1]
+    made = left[:-1] + [c for k, c in enumerate(right) if k != y.ndim + place]
+    if x.shape[-1] != y.shape[place]:
+        raise ValueError(f"dot: shapes {x.shape} and {y.shape} do not fit")
+    node = contracted(["".join(left), "".join(right)], [x, y], "".join(made), common)
+    return _finished(node, None, out)
+
+
+@chunked(np.inner)
+def inner(a: Any, b: Any, /) -> Any:
+    """The sum of products over the last axes of both."""
+    (x, y), _ = _typed(a, b)
+    if not x.ndim or not y.ndim:
+        return apply(np.multiply, wrap(x), wrap(y))
+    return tensordot(wrap(x), wrap(y), axes=((x.ndim - 1,), (y.ndim - 1,)))
+
+
+@chunked(np.outer)
+def outer(a: Any, b: Any, out: Any = None) -> Any:
+    """The products of all elements of `a` with all of `b`."""
+    (x, y), _ = _typed(a, b)
+    flat = [wrap(n) if n.ndim == 1 else wrap(n).reshape(-1) for n in (x, y)]
+    columns = wrap(permuted(flat[0].node, (0, -1)))
+    rows = wrap(permuted(flat[1].node, (-1, 0)))
+    return _finished(apply(np.multiply, columns, rows).node, None, out)
+
+
+@chunked(np.vdot)
+def vdot(a: Any, b: Any, /) -> Any:
+    """The inner product of all elements; the first array is conjugated."""
+    x, y = (wrap(as_node(each)).reshape(-1) for each in (a, b))
+    return vecdot(x, y)
+
+
+@chunked(np.matvec)
+def matvec(x1: Any, x2: Any, /) -> Any:
+    """Matrices times vectors, the last axes."""
+    vector = as_node(x2)
+    return wrap(_dropped(matmul(wrap(as_node(x1)), wrap(permuted(vector, (*range(vector.ndim), -1)))).node, -1))
+
+
+@chunked(np.vecmat)
+def vecmat(x1: Any, x2: Any, /) -> Any:
+    """Vectors (conjugated) times matrices, the last axes."""
+    vector = as_node(x1)
+    if vector.dtype.kind == "c":
+        vector = apply(np.conjugate, wrap(vector)).node
+    lead = vector.ndim - 1
+    row = permuted(vector, (*range(lead), -1, lead))
+    return wrap(_dropped(matmul(wrap(row), wrap(as_node(x2))).node, -2))
+
+
+def _dropped(node: Node, axis: int) -> Node:
+    return permuted(node, tuple(k for k in range(node.ndim) if k != node.ndim + axis))
+
+
+@chunked(np.einsum)
+def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: Any) -> Any:
+    """Sums of products by letters, as NumPy's; the order of products is chosen."""
+    dtype = keywords.pop("dtype", None)
+    for name in ("order", "casting"):
+        keywords.pop(name, None)
+    if keywords:
+        raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(keywords))!r}")
+    spec, items = contraction_order.spelled(operands)
+    nodes, common = _typed(*items)
+    steps = contraction_order.plan(spec, [node.shape for node in nodes], optimize)
+    if dtype is not None:
+        nodes = [cast(node, dtype) for node in nodes]
+        common = np.dtype(dtype)
+    for step in steps:
+        taken = [nodes[position] for position in step.positions]
+        nodes = [node for position, node in enumerate(nodes) if position not in step.positions]
+        nodes.append(_step(step, taken, common))
+    return _finished(nodes[0], None, out)
+
+
+def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]) -> Node:
+    if step.diagonal:
+        return _diagonal(step, nodes[0])
+    letters, out = step.spec.split("->")
+    return _product(letters.split(","), nodes, out, common)
+
+
+def _diagonal(step: contraction_order.Step, node: Node) -> Node:
+    """Repeated letters: positions where the indices agree, by summing what is there."""
+    letters, out = step.spec.split("->")
+    current = list(letters)
+    result = wrap(node)
+    while len(set(current)) < len(current):
+        first = next(k for k, c in enumerate(current) if c in current[:k])
+        earlier = current.index(current[first])
+        result = np.diagonal(result, 0, earlier, first)
+        letter = current[first]
+        current = [c for k, c in enumerate(current) if k not in (earlier, first)] + [letter]
+    return permuted(result.node, tuple(current.index(c) for c in out))
+
+
+def _matmul_operator(self: Any, other: Any) -> Any:
+    return matmul(self, other) if isinstance(other, ArrayBase | np.ndarray) else NotImplemented
+
+
+def _matmul_reversed(self: Any, other: Any) -> Any:
+    return matmul(other, self) if isinstance(other, np.ndarray) else NotImplemented
+
+
+def _matmul_inplace(self: Any, other: Any) -> Any:
+    return matmul(self, other, out=self)
+
+
+METHODS = {
+    "__matmul__": _matmul_operator,
+    "__rmatmul__": _matmul_reversed,
+    "__imatmul__": _matmul_inplace,
+    "dot": dot,
+}
+__all__ = ["dot", "einsum", "inner", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]

@@ -2,6 +2,12 @@
 
 CHAPTERS = (
     "elementwise",
+    "contraction",
+    "creation",
+    "spacing",
+    "grids",
+    "shapes",
+    "joining",
     "indexing",
     "cumulative",
     "nans",

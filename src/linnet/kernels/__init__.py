@@ -4,7 +4,20 @@ Importing this room registers the kernels Linnet ships; nothing here imports Sci
 until a kernel that needs it runs.
 """
 
-from linnet.kernels import band, diamonds, lu, moves, norms, panels, spectra, tall, triangular
+from linnet.kernels import (
+    band,
+    cumulative,
+    diamonds,
+    gather,
+    lu,
+    moves,
+    norms,
+    panels,
+    sampling,
+    spectra,
+    tall,
+    triangular,
+)
 from linnet.kernels.contract import contract
 from linnet.kernels.dense import (
     chol,
@@ -33,6 +46,7 @@ __all__ = [
     "chol",
     "contract",
     "copy",
+    "cumulative",
     "diamonds",
     "downdate",
     "downdate_lower",
@@ -52,6 +66,8 @@ __all__ = [
     "names",
     "norms",
     "panels",
+    "sampling",
+    "sampling",
     "spectra",
     "sum_tiles",
     "syrk",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays import contraction_order
-from linnet.arrays.building import permuted
+from linnet.arrays.building import folded, permuted
 from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, wrap
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.expression import Node
@@ -91,7 +91,9 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Any:
     if len(first) != len(second) or any(
         a.shape[i] != b.shape[j] for i, j in zip(first, second, strict=False)
     ):
-        raise ValueError(f"tensordot: shapes {a.shape} and {b.shape} do not fit along axes {first} and {second}")
+        raise ValueError(
+            f"tensordot: shapes {a.shape} and {b.shape} do not fit along axes {first} and {second}"
+        )
     left = list(_LETTERS[: a.ndim])
     right = list(_LETTERS[a.ndim : a.ndim + b.ndim])
     for i, j in zip(first, second, strict=True):
@@ -164,7 +166,9 @@ def vdot(a: Any, b: Any, /) -> Any:
 def matvec(x1: Any, x2: Any, /) -> Any:
     """Matrices times vectors, the last axes."""
     vector = as_node(x2)
-    return wrap(_dropped(matmul(wrap(as_node(x1)), wrap(permuted(vector, (*range(vector.ndim), -1)))).node, -1))
+    return wrap(
+        _dropped(matmul(wrap(as_node(x1)), wrap(permuted(vector, (*range(vector.ndim), -1)))).node, -1)
+    )
 
 
 @chunked(np.vecmat)
@@ -190,37 +194,46 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: An
         keywords.pop(name, None)
     if keywords:
         raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(keywords))!r}")
-    spec, items = contraction_order.spelled(operands)
+    if isinstance(operands[0], str):
+        spec, items = operands[0], list(operands[1:])
+    else:
+        spec, items = contraction_order.from_lists(operands)
     nodes, common = _typed(*items)
-    steps = contraction_order.plan(spec, [node.shape for node in nodes], optimize)
     if dtype is not None:
         nodes = [cast(node, dtype) for node in nodes]
         common = np.dtype(dtype)
-    for step in steps:
-        taken = [nodes[position] for position in step.positions]
-        nodes = [node for position, node in enumerate(nodes) if position not in step.positions]
-        nodes.append(_step(step, taken, common))
-    return _finished(nodes[0], None, out)
+    steps = contraction_order.plan(spec, [node.shape for node in nodes], optimize)
+    made = list(nodes)
+    for step in contraction_order.fused(steps, len(nodes)):
+        made.append(_step(step, [made[number] for number in step.operands], common))
+    return _finished(cast(made[-1], common), None, out)
 
 
 def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]) -> Node:
-    if step.diagonal:
-        return _diagonal(step, nodes[0])
     letters, out = step.spec.split("->")
-    return _product(letters.split(","), nodes, out, common)
+    if step.kind == "contract":
+        return _product(letters.split(","), nodes, out, common)
+    (node,) = nodes
+    if step.kind == "transpose":
+        return permuted(node, tuple(letters.index(c) for c in out))
+    if step.kind == "diagonal":
+        return _diagonal(letters, out, node)
+    axes = tuple(axis for axis, c in enumerate(letters) if c not in out)
+    left = [c for c in letters if c in out]
+    kind = "any" if node.dtype == np.bool_ else "sum"
+    total = folded(node, kind, axes, node.dtype, inner=node.dtype) if axes else node
+    return permuted(total, tuple(left.index(c) for c in out))
 
 
-def _diagonal(step: contraction_order.Step, node: Node) -> Node:
-    """Repeated letters: positions where the indices agree, by summing what is there."""
-    letters, out = step.spec.split("->")
+def _diagonal(letters: str, out: str, node: Node) -> Node:
+    """Only elements where axes with the same letter have the same index."""
     current = list(letters)
-    result = wrap(node)
+    result: Any = wrap(node)
     while len(set(current)) < len(current):
-        first = next(k for k, c in enumerate(current) if c in current[:k])
-        earlier = current.index(current[first])
-        result = np.diagonal(result, 0, earlier, first)
-        letter = current[first]
-        current = [c for k, c in enumerate(current) if k not in (earlier, first)] + [letter]
+        second = next(k for k, c in enumerate(current) if c in current[:k])
+        first = current.index(current[second])
+        result = np.diagonal(result, 0, first, second)
+        current = [c for k, c in enumerate(current) if k not in (first, second)] + [current[second]]
     return permuted(result.node, tuple(current.index(c) for c in out))
 
 

@@ -7,8 +7,9 @@ for many; the parts are then joined pairwise. How far depends on shapes alone, n
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,11 +67,18 @@ def _edges(named: Sequence[tuple[str, Node]], out: str, dtype: Any) -> dict[str,
     # Thin operands have long tiles; a result of such tiles would be larger than a tile should be.
     shape = tuple(edges[c][-1] for c in out)
     target = automatic(shape, np.dtype(dtype).itemsize)
-    largest = math.prod(max(b - a for a, b in zip(e, e[1:], strict=False)) for e in (edges[c] for c in out))
-    allowed = math.prod(max(b - a for a, b in zip(e, e[1:], strict=False)) for e in target.boundaries)
-    if out and largest > 2 * allowed and all(is_free(node) for _, node in named):
+    if (
+        out
+        and _tile(edges[c] for c in out) > 2 * _tile(target.boundaries)
+        and all(is_free(node) for _, node in named)
+    ):
         edges.update(zip(out, target.boundaries, strict=True))
     return edges
+
+
+def _tile(edges: Iterable[Boundaries]) -> int:
+    """Elements of the largest tile."""
+    return math.prod(max(b - a for a, b in itertools.pairwise(each)) for each in edges)
 
 
 def _split(

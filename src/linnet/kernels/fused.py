@@ -71,11 +71,7 @@ class Plan:
         else:
             for function, take in self._calls:
                 values.append(function(*take(values)))
-        if self._plain:
-            made = values[self._maps[0]]
-            if type(made) is np.ndarray and made.shape == shape:
-                return made
-        return self._collected(values, shape, [None] * len(self._folds))
+        return self._collected(values, shape, None)
 
     def _loaded(self, arguments: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...]]:
         """The operands as the steps see them, and the shape of the tile."""
@@ -126,11 +122,17 @@ class Plan:
                     return x
         return step.operation.function(*operands)
 
-    def _collected(self, values: list[Any], shape: tuple[int, ...], states: Sequence[Tile | None]) -> Any:
+    def _collected(
+        self, values: list[Any], shape: tuple[int, ...], states: Sequence[Tile | None] | None
+    ) -> Any:
         """The results of a run, each in memory of its own."""
+        if self._plain:
+            made = values[self._maps[0]]
+            if type(made) is np.ndarray and made.shape == shape:
+                return made
         found: list[Tile] = []
         given = set(range(self._count))
-        remaining = iter(states)
+        remaining = iter(states or [None] * len(self._folds))
         for result in self._results:
             if isinstance(result, int):
                 x = np.asarray(values[result])
@@ -141,7 +143,9 @@ class Plan:
             else:
                 state = next(remaining)
                 if state is None:
-                    x = np.broadcast_to(values[result.value], shape)
+                    x = values[result.value]
+                    if type(x) is not np.ndarray or x.shape != shape:
+                        x = np.broadcast_to(x, shape)
                     state = result.fold.fold(x, result.axes, result.dtype)
                 found.append(state)
         return found[0] if self._only else found

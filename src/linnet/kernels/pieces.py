@@ -116,6 +116,14 @@ class Layout:
         self._arrange([values[source] for source in self._sources], shape)
         self._assign_slots()
         self._cut()
+        # What follows is on the path of every tile, so it is made once.
+        self._program = [
+            (steps[at].operation.into, itemgetter(*steps[at].arguments, self._count + at))
+            for at in self._during
+        ]
+        self._folding = [(each.fold.fold, each.value, self._folded(each), each.dtype) for each in self._live]
+        self._result_shape = tuple(shape[axis] for axis in self._permuted)
+        self._turned = self._permuted != tuple(range(len(shape)))
 
     # ---- working it out
 
@@ -232,39 +240,29 @@ class Layout:
         """All values that are smaller than the tile or are asked for, and the state of each fold that
         could be made in pieces, in the order they were given."""
         values = self._prepared(operands)
-        sources = [
-            np.asarray(values[source]).reshape(())
-            if not form
-            else self._ordered(values[source]).reshape(form)
-            for source, form in zip(self._sources, self._forms, strict=True)
-        ]
-        results = {value: self._place(value, operands, overwrite) for value in self._maps}
         current = list(values)
-        states = self._loop(current, sources, list(results.items()))
-        for value, result in results.items():
-            values[value] = self._restored(result, ())
-        made = dict(zip(map(id, self._live), states, strict=True))
-        return values, [made.get(id(each)) for each in self._folds]
-
-    def _loop(
-        self, current: list[Any], sources: Sequence[Tile], results: Sequence[tuple[int, Tile]]
-    ) -> list[Tile]:
-        moving = []
-        for source, x, kind in zip(self._sources, sources, self._kind_of, strict=True):
+        moving: list[tuple[int, Tile, int]] = []
+        for source, form, kind in zip(self._sources, self._forms, self._kind_of, strict=True):
+            x = values[source]
             if kind is None:
-                current[source] = x
+                current[source] = np.asarray(x).reshape(())
             else:
-                moving.append((source, x, kind))
-        moving.extend((value, result.reshape(self._lengths), 0) for value, result in results)
-        program = [
-            (self._steps[at].operation.into, itemgetter(*self._steps[at].arguments, self._count + at))
-            for at in self._during
-        ]
-        folds = [
-            (each.fold.fold, each.value, self._folded(each), each.dtype, [Pairwise(each.fold) for _ in where])
-            for each, where in zip(self._live, self._where, strict=True)
-        ]
+                x = self._ordered(x)
+                moving.append((source, x if x.shape == form else x.reshape(form), kind))
+        for value in self._maps:
+            result = self._place(value, operands, overwrite)
+            moving.append((value, result.reshape(self._lengths), 0))
+            values[value] = self._restored(result, ()) if self._turned else result
+        states = iter(self._loop(current, moving))
+        return values, [next(states) if each.value in self.whole else None for each in self._folds]
+
+    def _loop(self, current: list[Any], moving: Sequence[tuple[int, Tile, int]]) -> list[Tile]:
+        """Run all pieces; the states of the folds."""
+        program = self._program
         memory = _BUFFERS.take(self._slot_count * self._slot_bytes)
+        trees = [
+            [Pairwise(each.fold) for _ in where] for each, where in zip(self._live, self._where, strict=True)
+        ]
         shape = None
         for piece in self._pieces:
             if piece.shape != shape:
@@ -275,11 +273,13 @@ class Layout:
                 current[value] = x[indices[kind]]
             for function, take in program:
                 function(*take(current))
-            for (fold, value, axes, dtype, trees), place in zip(folds, piece.places, strict=True):
-                trees[place].push(fold(current[value], axes, dtype))
+            for (fold, value, axes, dtype), tree, place in zip(
+                self._folding, trees, piece.places, strict=True
+            ):
+                tree[place].push(fold(current[value], axes, dtype))
         return [
-            self._restored(_placed(trees, where, self._kept(each)), each.fold.leading, each.axes)
-            for (*_, trees), where, each in zip(folds, self._where, self._live, strict=True)
+            self._restored(_placed(tree, where, self._kept(each)), each.fold.leading, each.axes)
+            for tree, where, each in zip(trees, self._where, self._live, strict=True)
         ]
 
     def _point(self, current: list[Any], memory: NDArray[np.uint8], shape: tuple[int, ...]) -> None:
@@ -299,7 +299,9 @@ class Layout:
 
     def _ordered(self, x: Any) -> Tile:
         """With as many axes as the tile, in the order of the pieces."""
-        return x.reshape(_padded(x.shape, len(self._shape))).transpose(self._permuted)
+        if x.ndim < len(self._shape):
+            x = x.reshape(_padded(x.shape, len(self._shape)))
+        return x.transpose(self._permuted) if self._turned else x
 
     def _restored(self, x: Tile, leading: tuple[int, ...], folded: Sequence[int] = ()) -> Tile:
         """With the axes of the tile, after the leading ones; those that are folded have length 1."""
@@ -321,7 +323,7 @@ class Layout:
                 if free and ordered.flags.c_contiguous:
                     overwrite.remove(position)
                     return ordered
-        return np.empty([self._shape[axis] for axis in self._permuted], self._dtypes[value])
+        return np.empty(self._result_shape, self._dtypes[value])
 
 
 def _padded(lengths: Sequence[int], ndim: int) -> tuple[int, ...]:

@@ -242,12 +242,11 @@ def test_work_is_counted():
     flops = kernels.contract.flops
     assert flops((2, 3), (3, 4), spec="ik,kj->ij") == 2 * 2 * 3 * 4
     assert flops([(2, 3), (2, 5)], [(3, 4), (5, 4)], spec="ik,kj->ij") == 2 * 2 * 8 * 4
-    # jr,kr->jkr, then ijk,jkr->ir
-    assert flops((4, 6, 7), (6, 3), (7, 3), spec="ijk,jr,kr->ir") == 2 * 6 * 7 * 3 + 2 * 4 * 6 * 7 * 3
-    ranges = [[(4, 6, 7)] * 2] * 3, [(6, 3)] * 3, [(7, 3)] * 2
-    assert flops(*ranges, spec="ijk,jr,kr->ir", over=("jk", "j", "k")) == 6 * (
-        2 * 6 * 7 * 3 + 2 * 4 * 6 * 7 * 3
-    )
+    # ijk,kr->ijr, then ijr,jr->ir
+    assert flops((4, 6, 7), (6, 3), (7, 3), spec="ijk,jr,kr->ir") == 2 * 4 * 6 * 7 * 3 + 2 * 4 * 6 * 3
+    ranges = [[(4, 6, 7)] * 2] * 5, [(6, 3)] * 5, [(7, 3)] * 2
+    whole = 10 * 2 * 4 * 6 * 7 * 3 + 5 * 2 * 4 * 6 * 3
+    assert flops(*ranges, spec="ijk,jr,kr->ir", over=("jk", "j", "k")) == whole
     # ij,jk->ik is complete before it is multiplied by kl
     chain = [[(2, 3)] * 5, [[(3, 2)]] * 5, [(2, 9)]]
     assert flops(*chain, spec="ij,jk,kl->il", over=("j", "jk", "k")) == 5 * 2 * 2 * 3 * 2 + 2 * 2 * 2 * 9

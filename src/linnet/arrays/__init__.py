@@ -4,6 +4,7 @@ CHAPTERS = (
     "elementwise",
     "contraction",
     "creation",
+    "dtypes",
     "spacing",
     "grids",
     "shapes",
@@ -12,7 +13,7 @@ CHAPTERS = (
     "cumulative",
     "nans",
     "reductions",
-    "ufuncs",
+    "sorting",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
 

@@ -1,0 +1,319 @@
+"""Elements picked by position or by mask: which tiles of the result read which of the operand.
+
+Positions are known (a lazy index has been computed), so each tile of the result reads no more
+than it needs. Where that is a few neighbouring tiles, one task does it. Where positions are
+scattered, elements are shuffled in two passes: every tile that is touched is split once into what
+each tile of the result takes of it, and each of these is then put together. So no task
+holds more than a tile and what becomes of it, however random the order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays import chunking
+from linnet.arrays.building import blocks, constant, filled, is_free, mapped, part, permuted, recut
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.expression import (
+    Access,
+    Along,
+    At,
+    Blocks,
+    Entry,
+    Node,
+    Operand,
+    Piece,
+    Source,
+    Span,
+    Spans,
+)
+from linnet.session import current_engine
+from linnet.tiles import Layout
+from linnet.tiles.layout import Boundaries, regular
+
+Positions = NDArray[np.intp]
+
+_NEIGHBOURS = 4
+"""Tiles of automatic size whose bytes one task may read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """Elements of a node at positions along some axes."""
+
+    node: Node
+    axes: tuple[int, ...]
+    """Ascending."""
+    rows: Positions
+    """A line for each of these axes."""
+    shape: tuple[int, ...]
+    """The shape the positions have in the result; its first axis is cut."""
+    place: int
+    """How many of the other axes come before it."""
+
+    @property
+    def rest(self) -> list[int]:
+        """The axes of the node that are kept."""
+        return [axis for axis in range(self.node.ndim) if axis not in self.axes]
+
+    @property
+    def edges(self) -> list[Boundaries]:
+        """The cuts of the axes that positions are given for."""
+        return [self.node.layout.boundaries[axis] for axis in self.axes]
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        return tuple(self.node.grid[axis] for axis in self.axes)
+
+    def result_axis(self, number: int) -> int:
+        """Where the kept axis with this number is in the result."""
+        return number if number < self.place else number + len(self.shape)
+
+    def result_layout(self, edges: Boundaries) -> Layout:
+        """The layout of the result, given the cut of the first axis of the positions."""
+        kept = [self.node.layout.boundaries[axis] for axis in self.rest]
+        block = [edges, *((0, length) for length in self.shape[1:])]
+        return Layout((*kept[: self.place], *block, *kept[self.place :]))
+
+    @property
+    def attributes(self) -> tuple[tuple[str, Any], ...]:
+        """What kernels need to know to arrange the result."""
+        return (("others", self.shape[1:]), ("place", self.place))
+
+
+def gathered(node: Node, axes: Sequence[int], positions: Sequence[Positions], place: int = 0) -> Node:
+    """Elements at positions (not negative, of one shape) along some axes (ascending) of a node.
+
+    The axes of the positions come behind `place` of the node's other axes.
+    """
+    shape = positions[0].shape
+    rest = [n for axis, n in enumerate(node.shape) if axis not in axes]
+    if 0 in shape:
+        return filled((*rest[:place], *shape, *rest[place:]), 0, node.dtype)
+    # Only the longest axis of the positions is cut, so that tiles of the result are counted along one.
+    longest = shape.index(max(shape)) if shape else 0
+    lines = [np.moveaxis(each, longest, 0) if each.ndim > 1 else np.atleast_1d(each) for each in positions]
+    rows = np.stack([line.reshape(-1) for line in lines])
+    found = _picked(_Pick(node, tuple(axes), rows, lines[0].shape, place))
+    if not shape:
+        return permuted(found, (*range(place), *range(place + 1, found.ndim)))
+    block = [place + a for a in (*range(1, longest + 1), 0, *range(longest + 1, len(shape)))]
+    return permuted(found, (*range(place), *block, *range(place + len(shape), found.ndim)))
+
+
+def _picked(pick: _Pick) -> Node:
+    node = pick.node
+    cut = _result_cut(pick)
+    if isinstance(node, Source) and getattr(current_engine(), "memory", None) is None:
+        # Its tiles are views, so that the whole of it is at hand at no cost.
+        edges = [(0, n) if a in pick.axes else node.layout.boundaries[a] for a, n in enumerate(node.shape)]
+        whole = replace(pick, node=Source(node.data, Layout(tuple(edges))))
+        return _neighbouring(whole, _Reach.of(whole, cut))
+    reach = _Reach.of(pick, cut)
+    return _neighbouring(pick, reach) if reach.is_local(pick) else _shuffled(pick, reach)
+
+
+def _result_cut(pick: _Pick) -> Boundaries:
+    """The cut of the positions: about as many elements to a tile as the operand has."""
+    tile = math.prod(_longest(edges) for edges in pick.edges)
+    return regular(pick.shape[0], max(1, tile // max(1, math.prod(pick.shape[1:]))))
+
+
+def _longest(edges: Boundaries) -> int:
+    return max(b - a for a, b in itertools.pairwise(edges))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Which tiles of the operand each tile of the result reads."""
+
+    edges: Boundaries
+    """The cut of the result along the first axis of the positions."""
+    ends: Positions
+    """The same, counted in positions."""
+    tiles: Positions
+    """For each position, a line for each axis, the operand's tile that holds it."""
+    low: Positions
+    """For each axis and each tile of the result the first tile it reads,"""
+    high: Positions
+    """and the last."""
+
+    @classmethod
+    def of(cls, pick: _Pick, edges: Boundaries) -> _Reach:
+        ends = np.asarray(edges, np.intp) * (pick.rows.shape[1] // edges[-1])
+        tiles = np.stack(list(itertools.starmap(tiles_of, zip(pick.rows, pick.edges, strict=True))))
+        low = np.minimum.reduceat(tiles, ends[:-1], axis=1)
+        high = np.maximum.reduceat(tiles, ends[:-1], axis=1)
+        return cls(edges, ends, tiles, low, high)
+
+    def flat(self, pick: _Pick) -> Positions:
+        """The tiles, as one number each."""
+        return np.asarray(np.ravel_multi_index(tuple(self.tiles), pick.grid))
+
+    def is_local(self, pick: _Pick) -> bool:
+        """Whether the tiles between the first and the last are few, and most of them wanted."""
+        spans = np.prod(self.high - self.low + 1, axis=0)
+        if spans.max() == 1:
+            return True
+        tile = math.prod(map(_longest, pick.node.layout.boundaries)) * pick.node.dtype.itemsize
+        if spans.max() * tile > _NEIGHBOURS * chunking.TARGET:
+            return False
+        flat = self.flat(pick)
+        read = [len(np.unique(flat[a:b])) for a, b in itertools.pairwise(self.ends)]
+        return bool(np.all(spans <= 2 * np.asarray(read)))
+
+
+def tiles_of(positions: Positions, edges: Boundaries) -> Positions:
+    """The tile that holds each position."""
+    if len(edges) == 2:
+        return np.zeros(positions.shape, np.intp)
+    return np.searchsorted(np.asarray(edges), positions, side="right") - 1
+
+
+def _neighbouring(pick: _Pick, reach: _Reach) -> Node:
+    """One task for each tile of the result, on a block of neighbouring tiles."""
+    starts = np.stack([np.asarray(cut)[low] for cut, low in zip(pick.edges, reach.low, strict=True)])
+    local = pick.rows - np.repeat(starts, np.diff(reach.ends), axis=1)
+    index = Source(local, Layout(((0, len(local)), tuple(reach.ends.tolist()))))
+    access: dict[int, Access] = {
+        axis: Spans(pick.place, tuple(low.tolist()), tuple((high + 1).tolist()))
+        for axis, low, high in zip(pick.axes, reach.low, reach.high, strict=True)
+    }
+    access |= {axis: Along(pick.result_axis(number)) for number, axis in enumerate(pick.rest)}
+    operand = Operand(0, tuple(access[axis] for axis in range(pick.node.ndim)))
+    attributes = (("axes", pick.axes), *pick.attributes)
+    piece = Piece("gather", (operand, Operand(1, (At(0), Along(pick.place)))), attributes)
+    return blocks((pick.node, index), (piece,), pick.result_layout(reach.edges), pick.node.dtype)
+
+
+def _shuffled(pick: _Pick, reach: _Reach) -> Node:
+    """Two passes: tiles that are touched are split, and what came of them is joined."""
+    many = len(reach.edges) - 1
+    touched, source = np.unique(reach.flat(pick), return_inverse=True)
+    source = source.astype(np.min_scalar_type(len(touched)))  # short keys are sorted in linear time
+    target = np.repeat(np.arange(many), np.diff(reach.ends))
+    counts = np.bincount(source.astype(np.intp) * many + target, minlength=len(touched) * many)
+    order = np.argsort(source, kind="stable")
+    starts = np.stack([np.asarray(cut)[t] for cut, t in zip(pick.edges, reach.tiles, strict=True)])
+    local = (pick.rows - starts)[:, order]
+    places = np.concatenate(
+        [np.argsort(source[a:b], kind="stable") for a, b in itertools.pairwise(reach.ends)]
+    )
+    split = _split(pick, touched, local, counts.reshape(len(touched), many))
+    kept = [Along(pick.result_axis(number)) for number in range(len(pick.rest))]
+    pieces = Operand(0, (Span(0, len(touched)), *kept, Along(pick.place)))
+    piece = Piece("join_rows", (pieces, Operand(1, (Along(pick.place),))), pick.attributes)
+    inputs = (split, Source(places, Layout((tuple(reach.ends.tolist()),))))
+    return blocks(inputs, (piece,), pick.result_layout(reach.edges), pick.node.dtype)
+
+
+def _split(pick: _Pick, touched: Positions, local: Positions, counts: Positions) -> Blocks:
+    """Each touched tile in as many pieces as the result has tiles; only the grid of it has a meaning."""
+    number, many = counts.shape
+    ends = (0, *np.cumsum(counts.sum(axis=1)).tolist())
+    index = Source(local, Layout(((0, len(local)), ends)))
+    amounts = Source(counts, Layout((tuple(range(number + 1)), (0, many))))
+    access: dict[int, Access] = {
+        axis: Spans(0, tuple(t.tolist()), tuple((t + 1).tolist()))
+        for axis, t in zip(pick.axes, np.unravel_index(touched, pick.grid), strict=True)
+    }
+    access |= {axis: Along(1 + number) for number, axis in enumerate(pick.rest)}
+    operand = Operand(0, tuple(access[axis] for axis in range(pick.node.ndim)))
+    arguments = (operand, Operand(1, (At(0), Along(0))), Operand(2, (Along(0), At(0))))
+    piece = Piece("split_rows", arguments, (("axes", pick.axes),))
+    layout = Layout((tuple(range(number + 1)), *(pick.node.layout.boundaries[a] for a in pick.rest)))
+    return blocks((pick.node, index, amounts), (piece,), layout, pick.node.dtype, many)
+
+
+# ---- masks
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A mask whose true elements have been counted, in slabs: only its first axis is cut."""
+
+    mask: Node
+    ends: Boundaries
+    """True elements before each slab, and all of them."""
+
+    @property
+    def total(self) -> int:
+        return self.ends[-1]
+
+
+def slabs(node: Node, depth: int, *others: Node) -> Boundaries:
+    """A cut of the first axis under which `depth` axes fit into tiles of about the same size."""
+    for each in sorted((node, *others), key=is_free):
+        if all(n == 1 for n in each.grid[1:depth]):
+            return each.layout.boundaries[0]
+    tile = math.prod(max(np.diff(edges).tolist()) for edges in node.layout.boundaries[:depth])
+    return regular(node.shape[0], max(1, tile // max(1, math.prod(node.shape[1:depth]))))
+
+
+def in_slabs(node: Node, edges: Boundaries, depth: int) -> Node:
+    """A node cut so along its first axes; the others stay as they are."""
+    whole = tuple((0, length) for length in node.shape[1:depth])
+    return recut(node, Layout((edges, *whole, *node.layout.boundaries[depth:])))
+
+
+def counted(mask: Node, edges: Boundaries) -> Counted:
+    """Count the true elements in slabs of a mask. This runs what the mask is made of."""
+    cut = in_slabs(mask, edges, mask.ndim)
+    access = (Along(0), *(At(0) for _ in range(1, mask.ndim)))
+    layout = Layout((tuple(range(len(edges))),))
+    counts = blocks((cut,), (Piece("count_true", (Operand(0, access),)),), layout, np.int64)
+    kept, numbers = persisted([cut, counts])
+    (values,) = computed([numbers])
+    return Counted(kept, (0, *np.cumsum(values).tolist()))
+
+
+def compressed(node: Node, found: Counted) -> Node:
+    """The elements of a node under a mask over its first axes, in one axis."""
+    depth = found.mask.ndim
+    cut = in_slabs(node, found.mask.layout.boundaries[0], depth)
+    access = (
+        Along(0),
+        *(At(0) for _ in range(1, depth)),
+        *(Along(a - depth + 1) for a in range(depth, node.ndim)),
+    )
+    piece = Piece("compress", (Operand(0, access), Operand(1, access[:depth])))
+    layout = Layout((found.ends, *node.layout.boundaries[depth:]))
+    return _evened(blocks((cut, found.mask), (piece,), layout, node.dtype), found)
+
+
+def positions(found: Counted) -> list[Node]:
+    """Where a mask is true: positions along each of its axes."""
+    mask = found.mask
+    edges = mask.layout.boundaries[0]
+    access = (Along(0), *(At(0) for _ in range(1, mask.ndim)))
+    piece = Piece("true_positions", (Operand(0, access), Entry(0, edges[:-1])))
+    made = blocks((mask,), (piece,), Layout((found.ends,)), np.int64, mask.ndim)
+    return [_evened(part(made, axis, np.int64), found) for axis in range(mask.ndim)]
+
+
+def _evened(node: Node, found: Counted) -> Node:
+    """Tiles that a mask has made short put together."""
+    lengths = np.diff(found.ends)
+    longest = math.prod(found.mask.layout.tile_shape((0,) * found.mask.ndim))
+    if len(lengths) < 2 or (lengths.min() > 0 and lengths.mean() * 2 > longest):
+        return node
+    kept = [0]
+    for end, following in itertools.pairwise(found.ends[1:]):
+        if following - kept[-1] > longest:
+            kept.append(end)
+    kept.append(found.total)
+    return recut(node, Layout((tuple(kept), *node.layout.boundaries[1:])))
+
+
+def as_mask(node: Node) -> Node:
+    """Which elements are not zero."""
+    if node.dtype == bool:
+        return node
+    return mapped("not_equal", [node, constant(0, node.dtype)], bool)

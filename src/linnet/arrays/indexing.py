@@ -1,0 +1,202 @@
+"""`x[...]` as in NumPy: slices, integers, index arrays, masks, and all of these mixed.
+
+What is known beforehand is planned without running anything; masks and lazy index arrays are a
+stage: they are computed first, because shapes and tiles depend on them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays.building import filled, folded, permuted, sliced
+from linnet.arrays.core import ArrayBase, direct, is_small, wrap
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.expression import Node, Source, Stored
+from linnet.arrays.gathering import compressed, counted, gathered, slabs
+from linnet.arrays.selection import Item, Mask, New, Points, Range, Take, common_shape, parsed
+
+
+def getitem(x: Any, key: Any) -> Any:
+    """`x[key]`.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> x = asarray(np.arange(12).reshape(3, 4), chunks=2)
+    >>> x[::2, [3, 0]].compute()
+    array([[ 3,  0],
+           [11,  8]])
+    """
+    node = x.node  # what comes of it may share its memory
+    if is_small(node):
+        result = direct(operator.getitem, (x, key), {})
+        if result is not NotImplemented:
+            return result
+    return wrap(indexed(node, key))
+
+
+def indexed(node: Node, key: Any) -> Node:
+    """`node[key]`."""
+    items = parsed(key, node.shape)
+    if not any(isinstance(item, Points | Mask) for item in items):
+        return basic(node, items)
+    masks = [item for item in items if isinstance(item, Mask)]
+    if len(masks) == 1 and masks[0].node.ndim and not any(isinstance(item, Points | Take) for item in items):
+        return _masked(node, items, masks[0])
+    return _pointed(node, expanded(items))
+
+
+def basic(node: Node, items: Sequence[Item]) -> Node:
+    """Slices, integers and new axes."""
+    return permuted(sliced(node, ranges(items, node.ndim)), _kept(items))
+
+
+def ranges(items: Sequence[Item], ndim: int) -> list[slice]:
+    """The slice along each axis; an integer is one of length 1, an index array leaves the axis whole."""
+    found = [slice(None)] * ndim
+    for item in items:
+        if isinstance(item, Take):
+            found[item.axis] = slice(item.position, item.position + 1)
+        elif isinstance(item, Range):
+            found[item.axis] = item.part
+    return found
+
+
+def _kept(items: Sequence[Item]) -> tuple[int, ...]:
+    """Axes that slices leave, and new ones as -1."""
+    return tuple(
+        item.axis if isinstance(item, Range) else -1 for item in items if isinstance(item, Range | New)
+    )
+
+
+# ---- index arrays
+
+
+def expanded(items: Sequence[Item]) -> list[Item]:
+    """Masks as the positions where they are true. A single truth value has positions along no axis (-1)."""
+    masks = [item for item in items if isinstance(item, Mask)]
+    values = iter(computed([mask.node for mask in masks]) if masks else [])
+    found: list[Item] = []
+    for item in items:
+        if isinstance(item, Mask):
+            value = next(values)
+            if value.ndim:
+                found += [Points(item.axis + k, where) for k, where in enumerate(np.nonzero(value))]
+            else:
+                found.append(Points(-1, np.arange(int(value))))
+        else:
+            found.append(item)
+    return found
+
+
+def placement(items: Sequence[Item]) -> int:
+    """How many of the axes that are kept come before those of index arrays.
+
+    Integers count as index arrays beside these; if all stand side by side their axes
+    take this place, otherwise they come first.
+    """
+    advanced = [place for place, item in enumerate(items) if isinstance(item, Take | Points)]
+    if advanced[-1] - advanced[0] + 1 != len(advanced):
+        return 0
+    return sum(isinstance(item, Range | New) for item in items[: advanced[0]])
+
+
+def _pointed(node: Node, items: Sequence[Item]) -> Node:
+    points = [item for item in items if isinstance(item, Points)]
+    shape = common_shape([item.positions for item in points])
+    place = placement(items)
+    cut = sliced(node, ranges(items, node.ndim))
+    real = [item for item in points if item.axis >= 0]
+    axes = [item.axis for item in real]
+    rest = [axis for axis in range(node.ndim) if axis not in axes]
+    if real:
+        before = [item.axis for item in items if isinstance(item, Range)]
+        first = sum(isinstance(item, Range) for item in _kept_items(items)[:place])
+        inner = rest.index(before[first]) if first < len(before) else len(rest)
+        positions = [np.broadcast_to(item.positions, shape) for item in real]
+        found = gathered(cut, axes, positions, inner)
+    else:  # truth values alone: all or nothing
+        inner = 0
+        found = permuted(cut, (*(-1 for _ in shape), *range(cut.ndim)))
+        if 0 in shape:
+            found = filled((*shape, *cut.shape), 0, cut.dtype)
+    where = {axis: number if number < inner else number + len(shape) for number, axis in enumerate(rest)}
+    kept = [where[axis] if axis >= 0 else -1 for axis in _kept(items)]
+    return permuted(found, (*kept[:place], *range(inner, inner + len(shape)), *kept[place:]))
+
+
+def _kept_items(items: Sequence[Item]) -> list[Item]:
+    return [item for item in items if isinstance(item, Range | New)]
+
+
+# ---- masks
+
+
+def _masked(node: Node, items: Sequence[Item], mask: Mask) -> Node:
+    """One mask, among slices."""
+    depth = mask.node.ndim
+    cut = sliced(node, ranges(items, node.ndim))
+    under = range(mask.axis, mask.axis + depth)
+    rest = [axis for axis in range(node.ndim) if axis not in under]
+    front = permuted(cut, (*under, *rest))
+    if not isinstance(front, Source | Stored) and _reads(mask.node, node):
+        (front,) = persisted([front])  # it is computed for the mask anyway
+    found = compressed(front, counted(mask.node, slabs(front, depth, mask.node)))
+    before = sum(isinstance(item, Range | New) for item in items[: list(items).index(mask)])
+    kept = [rest.index(axis) + 1 if axis >= 0 else -1 for axis in _kept(items)]
+    return permuted(found, (*kept[:before], 0, *kept[before:]))
+
+
+def _reads(reader: Node, node: Node) -> bool:
+    """Whether a node is among those that another is made of."""
+    seen: set[int] = set()
+    pending = [reader]
+    while pending:
+        current = pending.pop()
+        if current is node:
+            return True
+        if id(current) not in seen:
+            seen.add(id(current))
+            pending.extend(current.operands)
+    return False
+
+
+# ---- iteration
+
+
+def iterate(x: Any) -> Iterator[Any]:
+    """Over the first axis, computing tile by tile.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> [int(row.sum()) for row in asarray(np.arange(6).reshape(3, 2), chunks=1)]
+    [1, 5, 9]
+    """
+    node = x.node
+    if not node.shape:
+        raise TypeError("iteration over a 0-d array")
+    return _rows(node)
+
+
+def _rows(node: Node) -> Iterator[Any]:
+    edges = node.layout.boundaries[0]
+    whole = [slice(None)] * (node.ndim - 1)
+    for start, stop in itertools.pairwise(edges):
+        (slab,) = persisted([sliced(node, [slice(start, stop), *whole])])
+        for row in range(stop - start):
+            yield wrap(indexed(slab, row))
+
+
+def contains(x: Any, value: Any) -> bool:
+    """`value in x`: whether some element equals it."""
+    equal = x == value
+    if not isinstance(equal, ArrayBase):
+        return bool(equal)
+    node = equal.node
+    return bool(computed([folded(node, "any", tuple(range(node.ndim)), bool)])[0])
+
+
+METHODS = {"__contains__": contains, "__getitem__": getitem, "__iter__": iterate}
+__all__: list[str] = []

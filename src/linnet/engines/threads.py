@@ -5,11 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from linnet.engines.allocator import freed_at_once
 from linnet.engines.blas import blas_threads
 from linnet.engines.budget import Budget
 from linnet.engines.engine import Outputs, check_inputs, check_out
@@ -82,7 +84,8 @@ class Threads:
         check_out(bound, out or {})
         telling = Telling(Events() if events is None else events, f"{bound.program.name}-{next(_jobs)}")
         budget = None if self.memory is None else Budget(self.memory, Scratch(self.scratch))
-        with blas_threads(self.workers) as blas:
+        allocator = nullcontext() if budget is None else freed_at_once(budget.bytes)
+        with allocator, blas_threads(self.workers) as blas:
             return Run(
                 bound,
                 inputs,

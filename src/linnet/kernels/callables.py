@@ -1,0 +1,85 @@
+"""Functions of the user's on tiles: one kernel calls them all, by names that live while somebody holds them.
+
+A function cannot travel in a program; its name can. `held` gives a function a name, a string that
+also keeps the function: while the name is held by a node or a program, the kernel finds the function
+under it, and when it is let go of, the function goes too. Such programs run in this process only.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.errors import UnknownKernelError
+from linnet.kernels.registry import kernel
+
+Tile = NDArray[Any]
+
+
+class Name(str):
+    """The name of a function, and the function."""
+
+    function: Callable[..., Any]
+
+
+_names: WeakValueDictionary[str, Name] = WeakValueDictionary()
+_by_function: WeakValueDictionary[int, Name] = WeakValueDictionary()
+_numbers = itertools.count()
+_lock = threading.Lock()
+
+
+def held(function: Callable[..., Any]) -> Name:
+    """A name for a function; the same one for the same function, as long as it is held.
+
+    >>> name = held(len)
+    >>> held(len) is name
+    True
+    """
+    with _lock:
+        known = _by_function.get(id(function))
+        if known is not None:
+            return known
+        made = Name(f"function{next(_numbers)}")
+        made.function = function
+        _names[str(made)] = _by_function[id(function)] = made
+        return made
+
+
+def _expected_shape(*arguments: Any, rank: int, **_: Any) -> tuple[int, ...]:
+    return tuple(arguments[len(arguments) - rank :])
+
+
+@kernel("call", shape=_expected_shape, dtype=lambda *_, dtype, **__: np.dtype(dtype))
+def call(*arguments: Any, function: str, rank: int, dtype: str, results: int = 0) -> Any:
+    """A function of the user's on tiles; the last `rank` arguments are the lengths its result must have.
+
+    With `results`, the function returns so many arrays, whose shapes are not checked.
+
+    >>> double = held(lambda x: 2 * x)
+    >>> call(np.arange(3), 3, function=double, rank=1, dtype="int64")
+    array([0, 2, 4])
+    """
+    known = _names.get(function)
+    if known is None:
+        raise UnknownKernelError(
+            f"the function named {function!r} is not in this process; "
+            "programs with functions of the user's run where they were made"
+        )
+    tiles, lengths = arguments[: len(arguments) - rank], arguments[len(arguments) - rank :]
+    made = known.function(*tiles)
+    if results:
+        return [np.array(each, np.dtype(dtype)) for each in made]
+    result = np.asarray(made)
+    if result.shape != tuple(lengths):
+        raise ValueError(
+            f"{getattr(known.function, '__name__', 'the function')} returned shape {result.shape} for "
+            f"tiles of shapes {[np.shape(tile) for tile in tiles]}; expected {tuple(lengths)}: "
+            "say chunks= if it returns other shapes than it is given"
+        )
+    return result.astype(np.dtype(dtype), copy=False)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import as_matrix, run
+from linnet.algorithms.running import as_matrix, run, sized
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError, NotPositiveDefiniteError
@@ -66,7 +66,7 @@ def cholesky_factor(
            [0., 2., 3.]])
     """
     matrix = _in_square_tiles(a, tile)
-    bound = left_looking.bind(N=matrix.grid[0])
+    bound = sized(left_looking, N=matrix.grid[0])
     with _naming_the_minor(matrix.layout):
         return run(bound, {"A": matrix}, engine, events)["L"]
 
@@ -105,7 +105,7 @@ def factor(
             f"and dtype {whole.dtype}"
         )
     place = TiledArray.over(whole, Layout(matrix.layout.boundaries))
-    bound = left_looking.bind(N=matrix.grid[0])
+    bound = sized(left_looking, N=matrix.grid[0])
     with _naming_the_minor(matrix.layout):
         chosen.run(bound, {"A": matrix}, out={"L": place}, events=events)
     return whole

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import as_matrix, run
+from linnet.algorithms.running import as_matrix, budget, run, sized
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError
@@ -69,7 +69,7 @@ def matmul(
            [12., 12.]])
     """
     left, right = _factors(a, b, tile)
-    bound = gemm.bind(M=left.grid[0], N=right.grid[1], K=left.grid[1])
+    bound = sized(gemm, M=left.grid[0], N=right.grid[1], K=left.grid[1])
     return run(bound, {"A": left, "B": right}, engine, events)["C"]
 
 
@@ -105,15 +105,20 @@ def product(
             f"out has shape {out.shape} and dtype {out.dtype}"
         )
     chosen = engine or current_engine()
-    whole = chosen.zeros(shape, dtype) if out is None else out
+    whole = _room(chosen, shape, dtype) if out is None else out
     place = TiledArray.over(whole, Layout((left.layout.boundaries[0], right.layout.boundaries[1])))
     sizes = {"M": left.grid[0], "N": right.grid[1], "K": left.grid[1]}
     if conjugate_a or conjugate_b:
-        bound = conjugate_gemm.bind(**sizes, CA=int(conjugate_a), CB=int(conjugate_b))
+        bound = sized(conjugate_gemm, **sizes, CA=int(conjugate_a), CB=int(conjugate_b))
     else:
-        bound = gemm.bind(**sizes)
+        bound = sized(gemm, **sizes)
     chosen.run(bound, {"A": left, "B": right}, out={"C": place}, events=events)
     return whole
+
+
+def _room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array for the product, every tile of which will be written: zeros only if it goes to a file."""
+    return np.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)
 
 
 def _turned(a: NDArray[Any] | TiledArray, op: str) -> tuple[NDArray[Any] | TiledArray, bool]:

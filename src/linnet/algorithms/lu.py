@@ -6,7 +6,9 @@ as the column is wide, and the pivots are elected among the nominated: two round
 height, and the tiles of the column are never brought together. Then each tile of each column to
 the right gives its pivots to the top and gets rows of the old top in return (see
 `linnet.kernels.lu`), and is updated. The next column is ready for its own pivots as soon as its
-tiles are updated, long before the rest: the scheduler needs no more to look ahead.
+tiles are updated, long before the rest: the scheduler needs no more to look ahead. Tiles are
+copied at first, not when they are first updated: while the first pivots are looked for, nothing
+else can be done.
 
 Pivots of a tournament are nearly as good as those of partial pivoting: elements of `L` of 2 or 3
 in place of 1. But where the columns of a panel depend on one another the elected rows can fail
@@ -28,13 +30,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnet.algorithms.running import need_square_tiles, run
+from linnet.algorithms.running import need_square_tiles, run, sized
 from linnet.algorithms.stacks import Array, as_stack, cut, is_small, over_stack
 from linnet.engines import Engine, Outputs
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import copy
-from linnet.kernels.lu import arrange, corner, elect, factor, nominate, panel, pick, ratio, top, update
+from linnet.kernels.lu import (
+    arrange,
+    by_rows,
+    corner,
+    elect,
+    factor,
+    nominate,
+    panel,
+    pick,
+    ratio,
+    top,
+    update,
+)
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import Index, Layout, Tile, TiledArray
 
@@ -45,12 +59,14 @@ LARGEST = 16.0
 @tile_program(verify=False)
 def tournament(
     A: In, I: In, U: Out, R: Out, O: Out, Z: Out, E: Out,
-    S: Temp("A"), C: Temp, V: Temp, D: Temp, W: Temp, G: Temp, P: int, Q: int, K: int,
+    S: Temp, C: Temp, V: Temp, D: Temp, W: Temp, G: Temp, P: int, Q: int, K: int,
 ):  # fmt: skip
     assert K <= P
     assert K <= Q
     for m in range(P):
         Z[0, m] = copy(I[m])
+        for n in range(Q):
+            S[0, m, n] = by_rows(A[m, n])
     for k in range(K):
         if P - k <= 16:
             U[k, k], R[k + 1 : P, k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = panel(S[k, k:P, k], Z[k, k:P])
@@ -78,12 +94,14 @@ def tournament(
 @tile_program(verify=False)
 def partial(
     A: In, I: In, U: Out, R: Out, O: Out, Z: Out,
-    S: Temp("A"), W: Temp, G: Temp, P: int, Q: int, K: int,
+    S: Temp, W: Temp, G: Temp, P: int, Q: int, K: int,
 ):  # fmt: skip
     assert K <= P
     assert K <= Q
     for m in range(P):
         Z[0, m] = copy(I[m])
+        for n in range(Q):
+            S[0, m, n] = by_rows(A[m, n])
     for k in range(K):
         U[k, k], R[k + 1 : P, k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = panel(S[k, k:P, k], Z[k, k:P])
         for n in range(k + 1, Q):
@@ -167,10 +185,10 @@ def eliminate(
     inputs = {"A": matrix, "I": TiledArray(Layout((edges,)), np.dtype(np.int64), numbers)}
     sizes = {"P": rows, "Q": columns, "K": steps}
     program = tournament_lu if lower else tournament
-    outputs = run(program.bind(**sizes), inputs, engine, events)
+    outputs = run(sized(program, **sizes), inputs, engine, events)
     if not _trusted(outputs):
         program = partial_lu if lower else partial
-        outputs = run(program.bind(**sizes), inputs, engine, events)
+        outputs = run(sized(program, **sizes), inputs, engine, events)
     order = outputs["B" if lower else "O"].to_numpy()
     return Elimination(matrix.layout, outputs.tiles("U"), outputs.tiles("L") if lower else {}, order)
 

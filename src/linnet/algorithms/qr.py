@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.householder import factorise, qr, qr_with_q
-from linnet.algorithms.running import as_matrix, need_square_tiles, run
+from linnet.algorithms.running import as_matrix, need_square_tiles, run, sized
 from linnet.algorithms.stacks import as_stack, is_small, over_stack
 from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
 from linnet.algorithms.tuning import SHORTCUT, tile_size
@@ -89,7 +89,7 @@ def qr_r(
     (True, (3, 3))
     """
     matrix = square_tiles(a, tile)
-    return run(qr.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["R"]
+    return run(sized(qr, P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["R"]
 
 
 # ---- the modes
@@ -100,7 +100,7 @@ def _triangle(a: Matrix | TiledArray, tile: int | None, engine: Engine, events: 
     matrix = leaves(a, tile) if skinny else square_tiles(a, tile)
     rows, columns, edges = _cuts(matrix)
     r = engine.zeros((edges[-1], columns[-1]), promote(matrix.dtype))
-    bound = tsqr.bind(N=len(rows) - 1) if skinny else qr.bind(P=matrix.grid[0], Q=matrix.grid[1])
+    bound = sized(tsqr, N=len(rows) - 1) if skinny else sized(qr, P=matrix.grid[0], Q=matrix.grid[1])
     engine.run(bound, {"A": matrix}, out={"R": TiledArray.over(r, Layout((edges, columns)))}, events=events)
     return r
 
@@ -118,9 +118,8 @@ def _reduced(
         "R": TiledArray.over(r, Layout((edges, columns))),
     }
     P, Q = matrix.grid
-    engine.run(
-        tsqr_with_q.bind(N=P) if skinny else qr_with_q.bind(P=P, Q=Q), {"A": matrix}, out=out, events=events
-    )
+    bound = sized(tsqr_with_q, N=P) if skinny else sized(qr_with_q, P=P, Q=Q)
+    engine.run(bound, {"A": matrix}, out=out, events=events)
     return q, r
 
 

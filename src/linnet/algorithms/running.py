@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from linnet.engines import Engine, Outputs
 from linnet.errors import InputError
 from linnet.events import Sink
-from linnet.programs import BoundProgram
+from linnet.programs import BoundProgram, TileProgram
 from linnet.session import current_engine
 from linnet.tiles import TiledArray
 
@@ -27,11 +28,26 @@ def as_matrix(a: NDArray[Any] | TiledArray, tile: int | tuple[int, int]) -> Tile
     return matrix
 
 
+def sized(program: TileProgram, **sizes: int) -> BoundProgram:
+    """The program bound to sizes; the last ones are kept, and with them what engines planned for them."""
+    return _sized(program, tuple(sizes.items()))
+
+
+@lru_cache(maxsize=16)
+def _sized(program: TileProgram, sizes: tuple[tuple[str, int], ...]) -> BoundProgram:
+    return program.bind(**dict(sizes))
+
+
 def run(
     bound: BoundProgram, inputs: Mapping[str, TiledArray], engine: Engine | None, events: Sink | None
 ) -> Outputs:
     """Run on the given engine, or on that of the session."""
     return (current_engine() if engine is None else engine).run(bound, inputs, events=events)
+
+
+def budget(engine: Engine) -> int | None:
+    """The bytes an engine may take for tiles; None if it knows no limit."""
+    return getattr(engine, "memory", None)
 
 
 def need_square_tiles(matrix: TiledArray, what: str) -> None:

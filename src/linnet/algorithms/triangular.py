@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.algorithms.running import run
+from linnet.algorithms.running import run, sized
 from linnet.algorithms.stacks import (
     Array,
     as_floating,
@@ -57,7 +57,7 @@ def substituted(
 ) -> TiledArray:
     """`T⁻¹·B`, all in tiles. Tiles of the other half of `T` are not read, and need not be there."""
     program = forward if lower else backward
-    bound = program.bind(P=triangle.grid[0], Q=right.grid[1], unit=int(unit))
+    bound = sized(program, P=triangle.grid[0], Q=right.grid[1], unit=int(unit))
     return run(bound, {"T": triangle, "B": right}, engine, events)["X"]
 
 

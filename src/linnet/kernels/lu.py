@@ -4,6 +4,7 @@ Which rows become pivots is known only when numbers are there, but which tiles t
 exchange is not: every tile of a column may give rows to the top and get rows of the top in
 return. So exchanges are tasks on tiles like all others, and what they move is data:
 
+    by_rows    a copy of a tile, laid out for exchanges
     nominate   the pivots of a few tiles among themselves, with their row numbers
     elect      the pivots of the whole column among the nominated, and the exchanges they mean
     panel      both at once, and the factors below too: partial pivoting of a whole column of tiles
@@ -89,7 +90,18 @@ def stacked(tiles: Sequence[Matrix], dtype: np.dtype[Any]) -> Matrix:
     return whole
 
 
-def by_rows(tile: Matrix, dtype: np.dtype[Any], mine: bool) -> Matrix:
+@kernel("by_rows", shape=lambda tile: tile, dtype=promote, flops=lambda tile: 0.0)
+def by_rows(tile: Matrix) -> Matrix:
+    """A copy of a tile, C-ordered, in a dtype that BLAS knows.
+
+    >>> by_rows(np.array([[1, 2], [3, 4]]).T)
+    array([[1., 3.],
+           [2., 4.]])
+    """
+    return np.array(tile, blas_dtype(tile), order="C")
+
+
+def _in_rows(tile: Matrix, dtype: np.dtype[Any], mine: bool) -> Matrix:
     """The tile as a C-ordered matrix that may be overwritten: itself if `mine`, else a copy."""
     return owned(tile.T, dtype, mine).T
 
@@ -267,7 +279,7 @@ def update(
     if not (s.shape == (l.shape[0], u.shape[1]) and l.shape[1] == u.shape[0]):
         raise misfit("update", f"tiles for S - L·U, got {extent(s)}, {extent(l)} and {extent(u)}")
     dtype = blas_dtype(s, old, l, u)
-    result = by_rows(s, dtype, 0 in overwrite)
+    result = _in_rows(s, dtype, 0 in overwrite)
     _fill(result, old, move)
     multiply_into(result.T, operand(u.T, dtype), operand(l.T, dtype), l.shape[1], -1.0, 1.0)
     return result
@@ -293,7 +305,7 @@ def ratio(
     if not (s.shape[1] == d.shape[0] == d.shape[1]):
         raise misfit("ratio", f"a square factor as wide as the tile, got {extent(d)} and {extent(s)}")
     dtype = blas_dtype(s, old, d)
-    result = by_rows(s, dtype, 0 in overwrite)
+    result = _in_rows(s, dtype, 0 in overwrite)
     _fill(result, old, move)
     _solve(b"R", b"U", b"N", d, result)
     return result, _largest(result)

@@ -10,40 +10,62 @@ array([[2., 0.],
 >>> bool(np.allclose(a[p], l @ u))
 True
 
-Every function takes NumPy arrays (or a TiledArray) and returns NumPy arrays. `tile=` forces a
-tile size, `engine=` an engine; without them matrices smaller than 1024 go straight to LAPACK,
-and the engine of the session runs the rest.
+NumPy arrays (or a TiledArray) give NumPy arrays, arrays of ours (`ln.Array`) give arrays of ours. `tile=`
+forces a tile size, `engine=` an engine; without them matrices smaller than 1024 go straight to
+LAPACK, and the engine of the session runs the rest.
 """
 
-from linnet.algorithms.cholesky import factor as cholesky
-from linnet.algorithms.determinant import SlogdetResult, det, slogdet
-from linnet.algorithms.gemm import product as matmul
-from linnet.algorithms.inverse import inv
+from linnet.algorithms.determinant import SlogdetResult
 from linnet.algorithms.least_squares import LstsqResult
-from linnet.algorithms.least_squares import least_squares as lstsq
-from linnet.algorithms.lu import LUFactors, LUResult, lu, lu_factor
-from linnet.algorithms.norms import cond, norm
-from linnet.algorithms.power import matrix_power
+from linnet.algorithms.lu import LUFactors, LUResult
 from linnet.algorithms.products import symm, syrk, trmm
-from linnet.algorithms.pseudo_inverse import pseudo_inverse as pinv
 from linnet.algorithms.qr import QRResult
-from linnet.algorithms.qr import qr_factors as qr
-from linnet.algorithms.solve import CholeskyFactors, ConditionWarning, cho_factor, cho_solve, lu_solve, solve
-from linnet.algorithms.spectral import (
-    EighResult,
-    SVDResult,
+from linnet.algorithms.solve import CholeskyFactors, ConditionWarning
+from linnet.algorithms.spectral import EighResult, SVDResult
+from linnet.arrays.linear_algebra import (
+    EigResult,
+    cho_factor,
+    cho_solve,
+    cholesky,
+    cond,
+    cross,
+    det,
+    diagonal,
+    eig,
     eigh,
+    eigvals,
     eigvalsh,
+    inv,
+    lstsq,
+    lu,
+    lu_factor,
+    lu_solve,
+    matmul,
+    matrix_norm,
+    matrix_power,
     matrix_rank,
+    matrix_transpose,
+    multi_dot,
+    norm,
+    outer,
+    pinv,
+    qr,
+    slogdet,
+    solve,
+    solve_triangular,
     svd,
     svdvals,
+    tensordot,
+    trace,
+    vecdot,
+    vector_norm,
 )
-from linnet.algorithms.triangular import solve_triangular
 from linnet.errors import LinAlgError
 
 __all__ = [
     "CholeskyFactors",
     "ConditionWarning",
+    "EigResult",
     "EighResult",
     "LUFactors",
     "LUResult",
@@ -56,8 +78,12 @@ __all__ = [
     "cho_solve",
     "cholesky",
     "cond",
+    "cross",
     "det",
+    "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "lstsq",
@@ -65,9 +91,13 @@ __all__ = [
     "lu_factor",
     "lu_solve",
     "matmul",
+    "matrix_norm",
     "matrix_power",
     "matrix_rank",
+    "matrix_transpose",
+    "multi_dot",
     "norm",
+    "outer",
     "pinv",
     "qr",
     "slogdet",
@@ -77,5 +107,9 @@ __all__ = [
     "svdvals",
     "symm",
     "syrk",
+    "tensordot",
+    "trace",
     "trmm",
+    "vecdot",
+    "vector_norm",
 ]

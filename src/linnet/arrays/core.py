@@ -99,6 +99,8 @@ def _plain(item: Any) -> Any:
     kind = type(item)
     if kind is tuple or kind is list:
         return kind(map(_plain, item))
+    if kind is np.ndarray and item.nbytes > chunking.SMALL:
+        raise _Large
     return item
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -29,6 +29,8 @@ from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap
 from linnet.arrays.elementwise import apply
 from linnet.arrays.evaluation import computed
 from linnet.arrays.wholes import gathered
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _is_ours(*items: Any) -> bool:
@@ -51,6 +53,23 @@ def face(function: Callable[..., Any], *numpy_functions: Any) -> Callable[..., A
     for each in numpy_functions:
         NUMPY[each] = call
     return call
+
+
+def mixed(numpy_function: Callable[..., Any], plain: Callable[..., Any] | None = None) -> Callable[[F], F]:
+    """Mark an expression: for NumPy's arrays NumPy's function (or `plain`) gives NumPy's result."""
+
+    def mark(function: F) -> F:
+        lazily = chunked(numpy_function)(function)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if _is_ours(*args, *kwargs.values()):
+                return lazily(*args, **kwargs)
+            return (plain or numpy_function)(*args, **kwargs)
+
+        return cast("F", call)
+
+    return mark
 
 
 cholesky_lower = face(factor)
@@ -139,7 +158,7 @@ NUMPY[np.linalg.eigvals] = eigvals
 # ---- expressions
 
 
-@chunked(np.linalg.vector_norm)
+@mixed(np.linalg.vector_norm)
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """The norm of vectors along an axis (None: of all elements)."""
     array = wrap(as_node(x))
@@ -175,7 +194,7 @@ def _scaled_norm(size: Any, axes: Any, keepdims: bool) -> Any:
     return wrap(permuted(total.node, tuple(a for a in range(size.ndim) if a not in drop)))
 
 
-@chunked(np.linalg.matrix_norm)
+@mixed(np.linalg.matrix_norm)
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norm of matrices in the last two axes."""
     array = wrap(as_node(x))
@@ -210,11 +229,9 @@ def _matrix_norm(array: Any, ord: Any, axes: tuple[int, int], keepdims: bool) ->
     return made if keepdims else wrap(permuted(made.node, kept_axes))
 
 
-@chunked(np.linalg.norm)
+@mixed(np.linalg.norm, norms.norm)
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
     """NumPy's norm: of vectors along one axis, of matrices along two, of all elements."""
-    if not _is_ours(x):
-        return norms.norm(x, ord, axis, keepdims, **options)
     array = wrap(as_node(x))
     if axis is None and ord is None:
         return vector_norm(array, keepdims=keepdims)
@@ -232,13 +249,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **op
     return _matrix_norm(array, ord, (axes[0], axes[1]), keepdims)
 
 
-@chunked(np.linalg.matrix_transpose)
+@mixed(np.linalg.matrix_transpose)
 def matrix_transpose(x: Any, /) -> Any:
     """The last two axes swapped."""
     return wrap(as_node(x)).mT
 
 
-@chunked(np.linalg.cross)
+@mixed(np.linalg.cross)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The cross product of vectors of three elements."""
     a, b = wrap(as_node(x1)), wrap(as_node(x2))
@@ -252,7 +269,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return np.stack(parts, axis=axis)
 
 
-@chunked(np.linalg.outer)
+@mixed(np.linalg.outer)
 def outer(x1: Any, x2: Any, /) -> Any:
     """The products of all pairs of elements of two vectors."""
     a, b = as_node(x1), as_node(x2)
@@ -261,7 +278,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     return contraction.outer(wrap(a), wrap(b))
 
 
-@chunked(np.linalg.multi_dot)
+@mixed(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     """The product of several matrices, in the order that takes least work."""
     nodes = [wrap(as_node(each)) for each in arrays]
@@ -278,19 +295,17 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
     return contraction.einsum(",".join(specs) + "->" + result, *nodes, out=out)
 
 
-@chunked(np.linalg.diagonal)
+@mixed(np.linalg.diagonal)
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonals of matrices in the last two axes."""
     return np.diagonal(wrap(as_node(x)), offset, -2, -1)
 
 
-@chunked(np.linalg.trace)
+@mixed(np.linalg.trace)
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sums of the diagonals of matrices in the last two axes."""
     return np.diagonal(wrap(as_node(x)), offset, -2, -1).sum(axis=-1, dtype=dtype)
 
 
-tensordot = contraction.tensordot
-vecdot = contraction.vecdot
-NUMPY[np.linalg.tensordot] = tensordot
-NUMPY[np.linalg.vecdot] = vecdot
+tensordot = mixed(np.linalg.tensordot)(contraction.tensordot)
+vecdot = mixed(np.linalg.vecdot)(contraction.vecdot)

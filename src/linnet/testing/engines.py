@@ -40,9 +40,15 @@ from linnet.events import (
 )
 from linnet.programs import BoundProgram
 from linnet.testing import kernels as programs
+from linnet.testing import odd_tiles
 from linnet.tiles import Layout, TiledArray
 
 DTYPES = ["float32", "float64", "complex64", "complex128"]
+ALL_DTYPES = [
+    *DTYPES,
+    *("bool", "int8", "uint8", "int32", "uint64", "float16", ">f8"),
+    *("datetime64[D]", "datetime64[ns]", "timedelta64[s]", "S3", "U2"),
+]
 
 
 def numbers(shape: tuple[int, ...], dtype: str = "float64", seed: int = 0) -> NDArray[Any]:
@@ -151,6 +157,65 @@ class EngineSuite:
         place = TiledArray.over(whole, Layout.regular((10,), 4))
         engine.run(programs.chain.bind(N=3, M=2), {"A": TiledArray.from_numpy(a, 4)}, out={"B": place})
         assert np.array_equal(whole, a + 2)
+
+    # ---- tiles of any kind
+
+    @pytest.mark.parametrize("dtype", ALL_DTYPES)
+    @pytest.mark.parametrize("copy", [True, False])
+    def test_any_dtype(self, engine: Engine, dtype: str, copy: bool) -> None:
+        a = np.arange(7).astype("int64" if "time" in dtype else "int8").astype(dtype)
+        given = TiledArray.from_numpy(a, 3, copy=copy)
+        found = engine.run(odd_tiles.passed_on.bind(N=3), {"A": given})["B"]
+        assert found.dtype == np.result_type(a)  # the machine's byte order
+        assert np.array_equal(found.to_numpy(), a)
+
+    def test_special_values_are_kept(self, engine: Engine) -> None:
+        a = np.array([np.nan, np.inf, -np.inf, -0.0, 5e-324])
+        found = engine.run(odd_tiles.passed_on.bind(N=3), {"A": TiledArray.from_numpy(a, 2)})["B"]
+        assert found.to_numpy().tobytes() == a.tobytes()
+
+    @pytest.mark.parametrize("dtype", ["float64", "bool", "datetime64[s]"])
+    def test_arrays_without_axes(self, engine: Engine, dtype: str) -> None:
+        a = np.array(1).astype(dtype)
+        found = engine.run(odd_tiles.single.bind(N=2), {"A": TiledArray.from_numpy(a, ())})
+        assert found["B"].shape == ()
+        assert found["B"].dtype == a.dtype
+        assert found["B"].to_numpy() == a
+        assert [tile.shape for tile in found.tiles("C").values()] == [(), ()]
+
+    def test_numbers_as_results(self, engine: Engine) -> None:
+        a = np.arange(6.0)
+        found = engine.run(odd_tiles.totals.bind(N=3), {"A": TiledArray.from_numpy(a, 2)}).tiles("B")
+        assert {index: (tile.shape, float(tile)) for index, tile in found.items()} == {
+            (0,): ((), 1.0),
+            (1,): ((), 5.0),
+            (2,): ((), 9.0),
+        }
+
+    @pytest.mark.parametrize("shape", [(0, 3, 2), (2, 0, 2), (0, 0, 0), (3, 2, 1)])
+    def test_tiles_without_elements(self, engine: Engine, shape: tuple[int, ...]) -> None:
+        given = TiledArray.from_numpy(np.ones(shape, "float32"), 2)
+        n, m, k = given.grid
+        found = engine.run(odd_tiles.passed_on_in_planes.bind(N=n, M=m, K=k), {"A": given})["B"]
+        assert (found.shape, found.dtype) == (shape, np.dtype("float32"))
+        assert found.to_numpy().all()
+
+    def test_a_program_without_tasks(self, engine: Engine) -> None:
+        events = Events()
+        heard = recorded(events)
+        given = {"A": TiledArray.from_numpy(np.zeros(3), 1)}
+        found = engine.run(odd_tiles.nothing.bind(N=3), given, events=events)
+        assert found.tiles("B") == {}
+        kinds = {type(event) for event in heard}
+        assert {JobStarted, JobFinished} <= kinds
+        assert not kinds & {TaskReady, TaskStarted, TaskFinished}
+
+    def test_a_program_again_and_again_on_other_data(self, engine: Engine) -> None:
+        bound = programs.chain.bind(N=4, M=2)
+        for size in (1, 1, 3, 60, 2, 60):
+            a = numbers((4 * size,), seed=size)
+            found = engine.run(bound, {"A": TiledArray.from_numpy(a, size)})["B"].to_numpy()
+            assert np.array_equal(found, (a + 1) + 1)
 
     # ---- inputs
 

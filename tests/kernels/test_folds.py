@@ -248,6 +248,13 @@ def test_positions_in_the_whole_array(cut, kind):
     assert found == getattr(np, f"arg{kind}")(x)
 
 
+def test_not_a_number_twice_is_no_warning():
+    x = np.array([np.nan + 0j, np.nan + 1j], np.complex64)
+    tiles = [kernels.arg_tile(x[at : at + 1], at, kind="max", axis=0) for at in (0, 1)]
+    values, indices = map(list, zip(*tiles, strict=True))
+    assert kernels.arg_join(values, indices, kind="max", axis=0) == [0]
+
+
 def test_what_positions_declare():
     tile, join = kernels.get("arg_tile"), kernels.get("arg_join")
     assert tile.shape((3, 4), 0, kind="max", axis=1) == [(3, 1), (3, 1)]

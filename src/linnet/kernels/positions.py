@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels.quiet import quietly
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -88,7 +89,7 @@ def _pairs(values: Any, indices: Any) -> list[tuple[Tile, Tile]]:
     return [pair for value, index in zip(values, indices, strict=True) for pair in _pairs(value, index)]
 
 
-def _better(left: tuple[Tile, Tile], right: tuple[Tile, Tile], beats: Any) -> tuple[Tile, Tile]:
+def _better(beats: Any, left: tuple[Tile, Tile], right: tuple[Tile, Tile]) -> tuple[Tile, Tile]:
     (x, i), (y, j) = left, right
     take = beats(y, x) | ((y == x) & (j < i))
     if x.dtype.kind in "fcmM":
@@ -122,5 +123,6 @@ def arg_join(
     array(1)
     """
     _, beats = _search(kind)
-    _, found = functools.reduce(lambda left, right: _better(left, right, beats), _pairs(values, indices))
+    better = functools.partial(_better, beats)
+    _, found = quietly(functools.reduce, better, _pairs(values, indices))
     return np.array(found.reshape(_join_shape(found.shape, found.shape, drop=drop)))

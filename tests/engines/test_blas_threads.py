@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.linalg.cython_lapack  # noqa: F401  its BLAS is loaded before anybody counts
 import threadpoolctl
+from engine_samples import matrix, run
 
 from linnet.algorithms.cholesky import factor
 from linnet.engines import Threads
@@ -84,3 +87,28 @@ def test_deterministic_results_have_the_same_bits_on_any_number_of_workers():
     results = [factor(a, tile=500, engine=Threads(n, deterministic=True)) for n in (1, 2, 4)]
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
+
+
+def test_blas_is_limited_while_tasks_run_and_given_back_after():
+    seen = []
+
+    @kernel("e_blas")
+    def blas(x):
+        seen.append(
+            [each["num_threads"] for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"]
+        )
+        return x + 1
+
+    @tile_program
+    def one(A: In, B: Out):
+        B[0, 0] = e_blas(A[0, 0])
+
+    before = [each["num_threads"] for each in threadpoolctl.threadpool_info()]
+    threads = [threading.Thread(target=run, args=(one, {"A": matrix(1, 1)})) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(seen) == 4
+    assert {count for counts in seen for count in counts} == {1}
+    assert [each["num_threads"] for each in threadpoolctl.threadpool_info()] == before

@@ -124,6 +124,22 @@ def test_kernels_see_the_settings_of_the_caller():
     assert found.tolist() == [np.inf, 1.0]
 
 
+def test_two_workers_run_at_once():
+    barrier = threading.Barrier(2, timeout=20)
+
+    @kernel("e_meet")
+    def meet(x):
+        barrier.wait()
+        return x + 1
+
+    @tile_program
+    def pair(A: In, B: Out):
+        B[0, 0] = e_meet(A[0, 0])
+        B[0, 1] = e_meet(A[0, 0])
+
+    assert Threads(2).run(pair.bind(), {"A": TiledArray.from_numpy(np.zeros((1, 1)), 1)})["B"].shape == (1, 2)
+
+
 PROCESS = """
 import os, sys, threading
 import numpy as np

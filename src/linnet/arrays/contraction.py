@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 from collections.abc import Sequence
 from typing import Any
+from typing import cast as cast_to
 
 import numpy as np
 
@@ -202,11 +203,27 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: An
     if dtype is not None:
         nodes = [cast(node, dtype) for node in nodes]
         common = np.dtype(dtype)
-    steps = contraction_order.plan(spec, [node.shape for node in nodes], optimize)
     made = list(nodes)
-    for step in contraction_order.fused(steps, len(nodes)):
+    for step in _steps(spec, [node.shape for node in nodes], optimize):
         made.append(_step(step, [made[number] for number in step.operands], common))
     return _finished(cast(made[-1], common), None, out)
+
+
+_MORE_WORK = 1.2
+"""How much more may be computed if in return nothing in between is stored."""
+
+
+def _steps(spec: str, shapes: list[tuple[int, ...]], optimize: Any) -> list[contraction_order.Step]:
+    """The order of least work; of three operands one that stores nothing in between, if there is one."""
+    best = contraction_order.fused(contraction_order.plan(spec, shapes, optimize), len(shapes))
+    if optimize is not True or len(shapes) != 3 or len(best) == 1:
+        return best
+    allowed = _MORE_WORK * sum(step.flops for step in best)
+    for first in ((0, 2), (0, 1), (1, 2)):
+        steps = contraction_order.fused(contraction_order.plan(spec, shapes, [first, (0, 1)]), len(shapes))
+        if len(steps) == 1 and sum(step.flops for step in steps) <= allowed:
+            return steps
+    return best
 
 
 def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]) -> Node:
@@ -228,11 +245,11 @@ def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]
 def _diagonal(letters: str, out: str, node: Node) -> Node:
     """Only elements where axes with the same letter have the same index."""
     current = list(letters)
-    result: Any = wrap(node)
+    result = wrap(node)
     while len(set(current)) < len(current):
         second = next(k for k, c in enumerate(current) if c in current[:k])
         first = current.index(current[second])
-        result = np.diagonal(result, 0, first, second)
+        result = cast_to(Any, np.diagonal(result, 0, first, second))
         current = [c for k, c in enumerate(current) if k not in (first, second)] + [current[second]]
     return permuted(result.node, tuple(current.index(c) for c in out))
 

@@ -14,14 +14,21 @@ from typing import Any
 
 import numpy as np
 
+from linnet.arrays import chunking
 from linnet.arrays.building import blocks, is_free, recut
 from linnet.arrays.chunking import automatic
 from linnet.arrays.expression import Access, Along, At, Axes, Blocks, Node, Operand, Piece, Span, Spans
 from linnet.tiles import Layout
-from linnet.tiles.layout import Boundaries
+from linnet.tiles.layout import Boundaries, regular
 
 _FEW = 16
 """Tasks a contraction should have at least, if it is large enough to be split at all."""
+
+_SLAB = 4 * chunking.TARGET
+"""Bytes of a slab of an array in memory: it is a view, and read once."""
+
+_LEAST_ROWS = 8
+"""Slabs of fewer rows would make products of thin matrices, which are slow."""
 
 
 def contracted(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
@@ -64,16 +71,40 @@ def _edges(named: Sequence[tuple[str, Node]], out: str, dtype: Any) -> dict[str,
                 raise ValueError(
                     f"the axes called {letter!r} have lengths {known[-1]} and {cut[-1]}; they must be equal"
                 )
-    # Thin operands have long tiles; a result of such tiles would be larger than a tile should be.
-    shape = tuple(edges[c][-1] for c in out)
-    target = automatic(shape, np.dtype(dtype).itemsize)
-    if (
-        out
-        and _tile(edges[c] for c in out) > 2 * _tile(target.boundaries)
-        and all(is_free(node) for _, node in named)
-    ):
-        edges.update(zip(out, target.boundaries, strict=True))
+    if all(is_free(node) and _is_ours_to_cut(node) for _, node in named):
+        edges.update(_slabs(ordered[0], edges, out, np.dtype(dtype).itemsize))
     return edges
+
+
+def _is_ours_to_cut(node: Node) -> bool:
+    """Whether nobody has said how the array is to be cut."""
+    return node.layout == automatic(node.shape, node.dtype.itemsize)
+
+
+def _slabs(
+    largest: tuple[str, Node], edges: dict[str, Boundaries], out: str, itemsize: int
+) -> dict[str, Boundaries]:
+    """Cuts for arrays in memory: along axes of the result only, if what is left of the largest is a tile.
+
+    Then its tiles lie in memory as they are multiplied, and nothing is copied or added up. Where
+    summed axes are too long for that, only tiles of the result that came out too large are cut.
+    """
+    own, node = largest
+    kept = [c for c in own if c in out]
+    line = math.prod(length for c, length in zip(own, node.shape, strict=True) if c not in out) * itemsize
+    rows = _SLAB // max(line, 1)
+    if kept and len(kept) < len(own) and rows >= _LEAST_ROWS:
+        cuts: dict[str, Boundaries] = {c: (0, edges[c][-1]) for c in own if c not in out}
+        rows = min(rows, -(-math.prod(edges[c][-1] for c in kept) // _FEW))
+        for letter in reversed(kept):  # the last axes stay whole as long as they fit
+            length = max(1, min(edges[letter][-1], rows))
+            cuts[letter] = regular(edges[letter][-1], length)
+            rows //= length
+        return cuts
+    target = automatic(tuple(edges[c][-1] for c in out), itemsize)
+    if out and _tile(edges[c] for c in out) > 2 * _tile(target.boundaries):
+        return dict(zip(out, target.boundaries, strict=True))
+    return {}
 
 
 def _tile(edges: Iterable[Boundaries]) -> int:

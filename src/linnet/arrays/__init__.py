@@ -9,9 +9,12 @@ CHAPTERS = (
     "grids",
     "shapes",
     "joining",
+    "manipulation",
     "indexing",
+    "assignment",
     "cumulative",
     "nans",
+    "quantiles",
     "reductions",
     "sorting",
 )

@@ -71,15 +71,16 @@ def parsed(key: Any, shape: tuple[int, ...]) -> list[Item]:
     named = sum(_consumed(each) for each in settled)
     if sum(each is Ellipsis for each in settled) > 1 or named > len(shape):
         _refuse(settled, shape)
-    if not any(each is Ellipsis for each in settled):
+    explicit = any(each is Ellipsis for each in settled)
+    if not explicit:
         settled.append(Ellipsis)
     items: list[Item] = []
     axis = 0
-    for place, each in enumerate(settled):
+    for each in settled:
         if each is Ellipsis:
             open_axes = len(shape) - named
             items += [Range(axis + k, slice(None)) for k in range(open_axes)]
-            if not open_axes and place < len(settled) - 1:
+            if not open_axes and explicit:
                 items.append(Gap())
             axis += open_axes
             continue

@@ -1,0 +1,351 @@
+"""`x[...] = v`: a new version of the array underneath; whoever read the old one keeps it.
+
+There are two ways. Where the array and the values are in memory, the tiles that are touched are
+copied once and then written in place, as long as nobody has seen them: a loop of
+assignments costs what it writes. Otherwise the assignment becomes a node that replaces
+parts of tiles when they are computed; a chain of these is computed before it grows long.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays import putting
+from linnet.arrays.building import mapped, permuted, sliced
+from linnet.arrays.core import ArrayBase, checked, direct, is_small
+from linnet.arrays.elementwise import cast, sample
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.expression import Node, Source, Stored
+from linnet.arrays.gathering import Positions, counted, slabs, tiles_of
+from linnet.arrays.indexing import basic, expanded, placement, ranges
+from linnet.arrays.selection import Item, Mask, New, Points, Range, Take, common_shape, parsed
+from linnet.session import current_engine
+from linnet.tiles import Index, Tile, TiledArray
+
+_LONGEST = 16
+"""Assignments to what is not computed yet, before it is."""
+
+_AT_ONCE = 1 << 26
+"""Bytes that an assignment may copy and write at once."""
+
+_CHEAP = 64
+"""Tasks that values may take to be computed for an assignment at once."""
+
+_lengths: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
+"""How many assignments in a row a node stands for."""
+
+
+class _Owned(dict[Index, Tile]):
+    """Tiles of an array, some of them copied for it and shown to nobody."""
+
+    def __init__(self, tiles: Any, own: set[Index]) -> None:
+        super().__init__(tiles)
+        self.own = own
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """`x[key] = value`.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> x = asarray(np.zeros(6), chunks=2)
+    >>> y = x + 1
+    >>> x[1:4] = 5
+    >>> x.compute(), y.compute()
+    (array([0., 5., 5., 5., 0., 0.]), array([1., 1., 1., 1., 1., 1.]))
+    """
+    if is_small(x._node) and _assigned_small(x, key, value):
+        return
+    items = parsed(key, x._node.shape)
+    settled = _value(value, x._node.dtype)
+    if settled.ndim and all(isinstance(item, Take) for item in items):
+        # An element takes no sequence: NumPy says so itself.
+        np.zeros((), settled.dtype)[()] = np.broadcast_to(np.zeros((), settled.dtype), settled.shape)
+    _assigned(x, items, settled)
+
+
+def _assigned_small(x: Any, key: Any, value: Any) -> bool:
+    def put(key: Any, value: Any) -> None:
+        if not x._fresh:
+            x._node = Source(x._node.data.copy(), x._node._layout)
+        x._node.data[key] = value
+        x._fresh = True
+
+    return direct(put, (key, value), {}) is not NotImplemented
+
+
+def _value(value: Any, dtype: np.dtype[Any]) -> Node:
+    """What is assigned, in the dtype of the array; NumPy refuses what it would refuse."""
+    if isinstance(value, ArrayBase):
+        node = value.node
+        np.empty(0, dtype)[...] = sample(node.dtype)
+        return cast(node, dtype)
+    array = checked(np.asarray(value))
+    settled = np.empty(array.shape, dtype)  # a copy: the user may change his own
+    settled[...] = value if array.ndim == 0 else array
+    return Source(settled)
+
+
+def _assigned(x: Any, items: Sequence[Item], value: Node) -> None:
+    masks = [item for item in items if isinstance(item, Mask)]
+    if not masks and not any(isinstance(item, Points) for item in items):
+        _put_basic(x, items, value)
+    elif len(masks) == 1 and masks[0].node.ndim and _only_mask(items):
+        _put_masked(x, items, masks[0], value)
+    else:
+        _put_points(x, expanded(items), value)
+
+
+def _only_mask(items: Sequence[Item]) -> bool:
+    """Whether a mask stands among full slices alone."""
+    return all(isinstance(i, Mask) or (isinstance(i, Range) and i.part == slice(None)) for i in items)
+
+
+def _fitted(value: Node, shape: tuple[int, ...], advanced: bool) -> Node:
+    """A value with no more axes than what it is assigned to; an error if it cannot be broadcast to that."""
+    extra = value.ndim - len(shape)
+    if extra > 0 and all(n == 1 for n in value.shape[:extra]):
+        value = permuted(value, tuple(range(extra, value.ndim)))
+    short = len(shape) - value.ndim
+    if short < 0 or any(n not in (1, m) for n, m in zip(value.shape, shape[short:], strict=True)):
+        if advanced:
+            raise ValueError(
+                f"shape mismatch: value array of shape {value.shape} could not be broadcast to indexing "
+                f"result of shape {shape}"
+            )
+        raise ValueError(f"could not broadcast input array from shape {value.shape} into shape {shape}")
+    return value
+
+
+def _turned(value: Node, places: Sequence[int], ndim: int) -> Node:
+    """A value under other axes: `places` are axes of what it is assigned to, which has `ndim`, or -1."""
+    short = ndim - value.ndim
+    return permuted(value, tuple(place - short if place >= short else -1 for place in places))
+
+
+# ---- the array's own tiles
+
+
+def _settle(x: Any, node: Node, before: Node) -> None:
+    """Give an array its new version; a long chain of versions is computed."""
+    length = _lengths.get(before, 0) + 1
+    if length < _LONGEST:
+        _lengths[node] = length
+        x._node, x._fresh = node, False
+        return
+    (made,) = persisted([node])
+    assert isinstance(made, Stored)
+    tiles = made.tiles
+    own = set(tiles.tiles) if isinstance(tiles.tiles, dict) and _unlimited() else set[Index]()
+    x._node = Stored(TiledArray(tiles.layout, tiles.dtype, _Owned(tiles.tiles, own) if own else tiles.tiles))
+    x._fresh = bool(own)
+
+
+def _unlimited() -> bool:
+    return getattr(current_engine(), "memory", None) is None
+
+
+def _values_at_hand(value: Node) -> NDArray[Any] | None:
+    """Values in memory, or cheap to compute."""
+    if isinstance(value, Source):
+        return value.data
+    if isinstance(value, Stored) or _is_cheap(value):
+        return computed([value])[0]
+    return None
+
+
+def _is_cheap(node: Node) -> bool:
+    seen: set[int] = set()
+    pending, tasks = [node], 0
+    while pending:
+        current = pending.pop()
+        if id(current) in seen or isinstance(current, Source | Stored):
+            continue
+        seen.add(id(current))
+        tasks += math.prod(current.grid)
+        if tasks > _CHEAP:
+            return False
+        pending.extend(current.operands)
+    return True
+
+
+def _writable(x: Any, touched: Sequence[Index], written: int) -> Callable[[Index], Tile] | None:
+    """Gives tiles of an array to write to, if it is in memory and not too much would be copied."""
+    node = x._node
+    if not isinstance(node, Source | Stored):
+        return None
+    tiles = node.tiles.tiles if isinstance(node, Stored) else None
+    own = tiles.own if isinstance(tiles, _Owned) and x._fresh else set[Index]()
+    sizes = (math.prod(node.layout.tile_shape(index)) for index in touched if index not in own)
+    if (sum(sizes) + written) * node.dtype.itemsize > _AT_ONCE:
+        return None
+    if tiles is None:
+        assert isinstance(node, Source)
+        tiles = {index: node.data[(*node.layout.slices(index), ...)] for index in node.layout.indices()}
+    if not (isinstance(tiles, _Owned) and tiles.own is own):
+        tiles = _Owned(tiles, own)
+        x._node = Stored(TiledArray(node.layout, node.dtype, tiles))
+    x._fresh = True
+
+    def tile(index: Index) -> Tile:
+        if index not in own:
+            tiles[index] = np.array(tiles[index], order="K")
+            own.add(index)
+        return tiles[index]
+
+    return tile
+
+
+# ---- slices and integers
+
+
+def _put_basic(x: Any, items: Sequence[Item], value: Node) -> None:
+    node = x._node
+    spans = [range(*part.indices(n)) for part, n in zip(ranges(items, node.ndim), node.shape, strict=True)]
+    kept = [item for item in items if isinstance(item, Range | New)]
+    shape = tuple(len(spans[item.axis]) if isinstance(item, Range) else 1 for item in kept)
+    value = _fitted(value, shape, advanced=False)
+    if 0 in (len(span) for span in spans):
+        return
+    where = {item.axis: place for place, item in enumerate(kept) if isinstance(item, Range)}
+    value = _turned(value, [where.get(axis, -1) for axis in range(node.ndim)], len(shape))
+    if any(span.step < 0 for span in spans):
+        back = [
+            slice(None, None, -1 if s.step < 0 and n > 1 else 1)
+            for s, n in zip(spans, value.shape, strict=True)
+        ]
+        value = sliced(value, back)
+        spans = [span if span.step > 0 else span[::-1] for span in spans]
+    cuts = [putting.cuts(edges, span) for edges, span in zip(node.layout.boundaries, spans, strict=True)]
+    touched = list(itertools.product(*([cut.tile for cut in axis if cut.count] for axis in cuts)))
+    values = _values_at_hand(value) if isinstance(node, Source | Stored) else None
+    tile = None if values is None else _writable(x, touched, math.prod(map(len, spans)))
+    if values is None or tile is None:
+        _settle(x, putting.boxed(node, cuts, value), node)
+        return
+    values = np.broadcast_to(values, tuple(map(len, spans)))
+    for box in itertools.product(*([cut for cut in axis if cut.count] for axis in cuts)):
+        index = tuple(cut.tile for cut in box)
+        tile(index)[(*(cut.local for cut in box), ...)] = values[tuple(cut.taken for cut in box)]
+
+
+# ---- masks
+
+
+def _put_masked(x: Any, items: Sequence[Item], mask: Mask, value: Node) -> None:
+    """A mask among full slices. Values that do not depend on how many elements are true need no stage."""
+    node, depth = x._node, mask.node.ndim
+    after = node.ndim - mask.axis - depth
+    lead = value.ndim - after
+    if lead > 0 and math.prod(value.shape[:lead]) == 1 and mask.axis == 0:
+        value = permuted(value, tuple(range(lead, value.ndim)))
+        lead = 0
+    if lead <= 0 or value.shape[lead - 1] == 1:
+        under = range(mask.axis, mask.axis + depth)
+        shape = (*node.shape[: mask.axis], 1, *node.shape[mask.axis + depth :])
+        value = _fitted(value, shape, advanced=True)
+        places = [-1 if a in under else a if a < mask.axis else a - depth + 1 for a in range(node.ndim)]
+        turned = _turned(value, places, len(shape))
+        condition = permuted(mask.node, tuple(a - mask.axis if a in under else -1 for a in range(node.ndim)))
+        made = mapped("where", [condition, turned, node], node.dtype, layout=node.layout)
+        _settle(x, made, node)
+    elif mask.axis:
+        _put_points(x, expanded(items), value)
+    else:
+        found = counted(mask.node, slabs(node, depth, mask.node))
+        if depth == node.ndim and value.shape != (found.total,):
+            raise ValueError(
+                f"NumPy boolean array indexing assignment cannot assign {math.prod(value.shape)} input "
+                f"values to the {found.total} output values where the mask is true"
+            )
+        value = _fitted(value, (found.total, *node.shape[depth:]), advanced=True)
+        _settle(x, putting.under_mask(node, found, value), node)
+
+
+# ---- index arrays
+
+
+def _put_points(x: Any, items: Sequence[Item], value: Node) -> None:
+    node = x._node
+    points = [item for item in items if isinstance(item, Points)]
+    block = common_shape([item.positions for item in points])
+    place = placement(items)
+    spans = [range(*part.indices(n)) for part, n in zip(ranges(items, node.ndim), node.shape, strict=True)]
+    kept = [item for item in items if isinstance(item, Range | New)]
+    lengths = [len(spans[item.axis]) if isinstance(item, Range) else 1 for item in kept]
+    shape = (*lengths[:place], *block, *lengths[place:])
+    value = _fitted(value, shape, advanced=True)
+    if 0 in shape:
+        return
+    real = [item for item in points if item.axis >= 0]
+    rest = [axis for axis in range(node.ndim) if axis not in [item.axis for item in real]]
+    where = {i.axis: k if k < place else k + len(block) for k, i in enumerate(kept) if isinstance(i, Range)}
+    places = [*range(place, place + len(block)), *(where.get(axis, -1) for axis in rest)]
+    value = _turned(value, places, len(shape))
+    positions = [np.broadcast_to(item.positions, block).reshape(-1) for item in real]
+    box = [Range(axis, putting.as_slice(span)) for axis, span in enumerate(spans)]
+    if not real:  # truth values, all true
+        _put_basic(x, box, permuted(value, tuple(range(len(block), value.ndim))))
+        return
+    axes = [item.axis for item in real]
+    if _put_points_at_once(x, axes, positions, spans, block, value):
+        return
+    part = basic(node, box)
+    made = putting.at_points(part, axes, positions, block, value)
+    if part is node:
+        _settle(x, made, node)
+    else:
+        _put_basic(x, box, made)
+
+
+def _put_points_at_once(
+    x: Any,
+    axes: list[int],
+    positions: list[Positions],
+    spans: list[range],
+    block: tuple[int, ...],
+    value: Node,
+) -> bool:
+    """Write to the tiles themselves, if that can be done."""
+    node = x._node
+    values = _values_at_hand(value) if isinstance(node, Source | Stored) else None
+    if values is None:
+        return False
+    rest = [axis for axis in range(node.ndim) if axis not in axes]
+    lengths = [len(spans[axis]) for axis in rest]
+    edges = [node.layout.boundaries[axis] for axis in axes]
+    tiles = np.stack(list(itertools.starmap(tiles_of, zip(positions, edges, strict=True))))
+    groups, member = np.unique(tiles, axis=1, return_inverse=True)
+    order = np.argsort(member.reshape(-1), kind="stable")
+    ends = [0, *np.cumsum(np.bincount(member.reshape(-1))).tolist()]
+    parts = [[c for c in putting.cuts(node.layout.boundaries[a], spans[a]) if c.count] for a in rest]
+    boxes = list(itertools.product(*parts))
+
+    def index(group: int, box: Sequence[putting.Cut]) -> Index:
+        found = dict(zip(axes, groups[:, group].tolist(), strict=True))
+        found |= {axis: cut.tile for axis, cut in zip(rest, box, strict=True)}
+        return tuple(found[axis] for axis in range(node.ndim))
+
+    touched = [index(group, box) for group in range(groups.shape[1]) for box in boxes]
+    tile = _writable(x, touched, len(order) * math.prod(lengths))
+    if tile is None:
+        return False
+    values = np.broadcast_to(values, (*block, *lengths)).reshape(len(order), *lengths)
+    for group, (start, stop) in enumerate(itertools.pairwise(ends)):
+        chosen_ones = order[start:stop]
+        corner = [cut[t] for cut, t in zip(edges, groups[:, group], strict=True)]
+        rows = [line[chosen_ones] - at for line, at in zip(positions, corner, strict=True)]
+        for box in boxes:
+            target = np.moveaxis(tile(index(group, box)), axes, range(len(axes)))
+            target[(*rows, *(cut.local for cut in box))] = values[(chosen_ones, *(cut.taken for cut in box))]
+    return True
+
+
+METHODS = {"__setitem__": setitem}
+__all__: list[str] = []

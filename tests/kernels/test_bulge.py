@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from linnet.errors import LinAlgError
 from linnet.kernels.bulge import Band, chase
-from linnet.kernels.diamonds import apply_diamonds, diamonds
+from linnet.kernels.diamonds import apply_sweeps, grouped
 
 DTYPES = ["f4", "f8", "c8", "c16"]
 
@@ -47,8 +47,9 @@ def product(sweeps):
 
 def in_blocks(sweeps, size):
     q = np.eye(sweeps.size, dtype=sweeps.v.dtype, order="F")
-    for group in reversed(range(-(-len(sweeps.v) // size))):
-        q = apply_diamonds(*diamonds(sweeps.v, sweeps.tau, group, size), q, sweeps.first + group * size)
+    groups = list(zip(*grouped(sweeps.v, sweeps.tau, size), strict=True))
+    for at, (v, weights) in reversed(list(enumerate(groups))):
+        q = apply_sweeps(v, weights, q, sweeps.first + at * size)
     return q.T
 
 

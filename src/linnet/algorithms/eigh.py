@@ -32,7 +32,7 @@ from linnet.kernels.band import (
     reflect_below,
     subtract_product,
 )
-from linnet.kernels.diamonds import apply_diamonds, diamonds
+from linnet.kernels.diamonds import apply_sweeps
 from linnet.kernels.fortran import promote
 from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridiagonal_vectors, turned
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
@@ -40,8 +40,8 @@ from linnet.tiles import TiledArray
 
 TILE = 192
 """Side of a tile when vectors are wanted: a wide band, for blocks of reflectors that BLAS likes."""
-VALUES_TILE = 128
-"""Side of a tile for values alone: a narrow band, for the rotations of the second stage."""
+VALUES_TILE = 192
+"""Side of a tile for values alone."""
 
 Matrix = NDArray[Any] | TiledArray
 
@@ -61,30 +61,29 @@ def hermitian_band(
         for s in range(PANELS):
             k = PANELS * b + s
             V[k, b:N], T[k], D[k] = reflect_below(S[k, b:N, b], s, B)
-            for i in range(b, N):
-                Y[k, i] = hermitian_product(S[k, i, b:i], S[k, i:N, i], V[k, b:N])
-            M[k] = half_inner(V[k, b:N], Y[k, b:N], T[k])
-            for i in range(b, N):
-                F[k, i], G[k, i] = rank_two_factors(V[k, i], Y[k, i], T[k], M[k])
-            for i in range(b, N):
-                for j in range(b, i + 1):
-                    S[k + 1, i, j] = subtract_product(S[k, i, j], F[k, i], G[k, j], adjoint=True)
+            if k + 1 < PANELS * N:
+                for i in range(b, N):
+                    Y[k, i] = hermitian_product(S[k, i, b:i], S[k, i:N, i], V[k, b:N])
+                M[k] = half_inner(V[k, b:N], Y[k, b:N], T[k])
+                for i in range(b, N):
+                    F[k, i], G[k, i] = rank_two_factors(V[k, i], Y[k, i], T[k], M[k])
+                for i in range(b, N):
+                    for j in range(b, i + 1):
+                        S[k + 1, i, j] = subtract_product(S[k, i, j], F[k, i], G[k, j], adjoint=True)
 
 
 @tile_program(verify=False)
 def tridiagonal(
-    V: In, T: In, D: In, L: Out, Z: Out, P: Temp, E: Temp, X: Temp, U: Temp, H: Temp, Q: Temp, M: Temp,
-    S: Temp, N: int, K: int, C: int,
+    V: In, T: In, D: In, L: Out, Z: Out, P: Temp, E: Temp, X: Temp, U: Temp, M: Temp, S: Temp,
+    N: int, K: int, C: int,
 ):  # fmt: skip
     assert N >= 1
-    P[0], E[0], X[0], U[0] = chase_hermitian(D[0 : PANELS * N])
+    P[0], E[0], X[0:K], U[0:K] = chase_hermitian(D[0 : PANELS * N], GROUP)
     L[0], M[0:C] = tridiagonal_vectors(P[0], E[0], C)
-    for k in range(K):
-        H[k], Q[k] = diamonds(X[0], U[0], k, GROUP)
     for c in range(C):
         S[0, c] = turned(M[c])
         for k in range(K):
-            S[k + 1, c] = apply_diamonds(H[K - 1 - k], Q[K - 1 - k], S[k, c], 1 + GROUP * (K - 1 - k))
+            S[k + 1, c] = apply_sweeps(X[K - 1 - k], U[K - 1 - k], S[k, c], 1 + GROUP * (K - 1 - k))
         for k in range(PANELS * N):
             p = PANELS * N - 1 - k
             S[K + k + 1, c] = apply_panel(V[p, p // PANELS : N], T[p], S[K + k, c])

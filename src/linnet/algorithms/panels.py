@@ -9,7 +9,7 @@ from linnet.tiles import TiledArray
 
 PANELS = 2
 """Panels to a tile. The band is as wide as a panel."""
-GROUP = 48
+GROUP = 96
 """Sweeps of the chase whose reflectors are applied together."""
 SLABS = 8
 """Slabs of columns in which vectors are computed."""

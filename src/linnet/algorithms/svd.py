@@ -33,7 +33,7 @@ from linnet.kernels.band import (
     reflect_rows,
     subtract_product,
 )
-from linnet.kernels.diamonds import apply_diamonds, diamonds
+from linnet.kernels.diamonds import apply_sweeps
 from linnet.kernels.fortran import promote
 from linnet.kernels.spectra import bidiagonal_vectors, chase_upper, turned, upper_band_values
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
@@ -42,8 +42,8 @@ from linnet.tiles.layout import Layout
 
 TILE = 192
 """Side of a tile when vectors are wanted: a wide band, for blocks of reflectors that BLAS likes."""
-VALUES_TILE = 128
-"""Side of a tile for values alone: a narrow band, for the rotations of the second stage."""
+VALUES_TILE = 192
+"""Side of a tile for values alone."""
 
 Matrix = NDArray[Any] | TiledArray
 
@@ -82,29 +82,29 @@ def svd_band(
                 for i in range(b, P):
                     S[2 * k + 1, i, j] = subtract_product(S[2 * k, i, j], V[k, i], W[k, j])
             X[k, b:Q], Y[k], L[k] = reflect_rows(S[2 * k + 1, b, b:Q], s, B)
-            for i in range(b, P):
-                Z[k, i] = project_rows(X[k, b:Q], Y[k], S[2 * k + 1, i, b:Q], s + 1 if i == b else 0, B)
-                for j in range(b, Q):
-                    S[2 * k + 2, i, j] = subtract_product(S[2 * k + 1, i, j], Z[k, i], X[k, j], adjoint=True)
+            if k + 1 < PANELS * Q:
+                for i in range(b, P):
+                    Z[k, i] = project_rows(X[k, b:Q], Y[k], S[2 * k + 1, i, b:Q], s + 1 if i == b else 0, B)
+                    for j in range(b, Q):
+                        S[2 * k + 2, i, j] = subtract_product(
+                            S[2 * k + 1, i, j], Z[k, i], X[k, j], adjoint=True
+                        )
 
 
 @tile_program(verify=False)
 def bidiagonal(
     V: In, T: In, R: In, X: In, Y: In, L: In, O: Out, U: Out, N: Out,
-    D: Temp, E: Temp, A: Temp, B: Temp, F: Temp, G: Temp, H: Temp, I: Temp, J: Temp, M: Temp,
-    S: Temp, W: Temp, Z: Temp, P: int, Q: int, K: int, C: int, rows: int, columns: int,
+    D: Temp, E: Temp, A: Temp, B: Temp, F: Temp, G: Temp, S: Temp, W: Temp, Z: Temp,
+    P: int, Q: int, K: int, C: int, rows: int, columns: int,
 ):  # fmt: skip
     assert Q >= 1
-    D[0], E[0], A[0], B[0], F[0], G[0] = chase_upper(R[0 : PANELS * Q], L[0 : PANELS * Q])
+    D[0], E[0], A[0:K], B[0:K], F[0:K], G[0:K] = chase_upper(R[0 : PANELS * Q], L[0 : PANELS * Q], GROUP)
     O[0], Z[0:C], W[0, 0:C] = bidiagonal_vectors(D[0], E[0], rows, columns, C)
-    for k in range(K):
-        H[k], I[k] = diamonds(A[0], B[0], k, GROUP)
-        J[k], M[k] = diamonds(F[0], G[0], k, GROUP)
     for c in range(C):
         S[0, c] = turned(Z[c])
         for k in range(K):
-            S[k + 1, c] = apply_diamonds(H[K - 1 - k], I[K - 1 - k], S[k, c], GROUP * (K - 1 - k))
-            W[k + 1, c] = apply_diamonds(J[K - 1 - k], M[K - 1 - k], W[k, c], GROUP * (K - 1 - k))
+            S[k + 1, c] = apply_sweeps(A[K - 1 - k], B[K - 1 - k], S[k, c], GROUP * (K - 1 - k))
+            W[k + 1, c] = apply_sweeps(F[K - 1 - k], G[K - 1 - k], W[k, c], GROUP * (K - 1 - k))
         for k in range(PANELS * Q):
             p = PANELS * Q - 1 - k
             S[K + k + 1, c] = apply_panel(V[p, p // PANELS : P], T[p], S[K + k, c])

@@ -4,12 +4,15 @@ A sweep makes one row bidiagonal with a reflector; what that spoils (the bulge) 
 band by further reflectors, a step of `b` (the width of the band) each. A few sweeps go down together,
 each two steps behind the one before it, so that the part of the band they work on stays in cache.
 
-The reflectors are kept. Applied to the vectors of the small problem in blocks (`diamonds`), they
-cost two matrix products; rotations, as LAPACK's `sbtrd` and `gbbrd` use them, cost ten times that.
+The chase is compiled where a compiler was there (`compiled`), and then runs on as many threads as
+BLAS may use; `_Walker` is the same in Python. The reflectors are kept. Applied to the vectors of the
+small problem in blocks (`diamonds`), they cost two matrix products; rotations, as LAPACK's `sbtrd` and
+`gbbrd` use them, cost ten times that.
 """
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +21,9 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from linnet.errors import LinAlgError
+from linnet.kernels import compiled
 from linnet.kernels.fortran import Matrix, address, integer, routine, scalar
+from linnet.kernels.storage import zeros
 
 Array = NDArray[Any]
 
@@ -28,7 +33,7 @@ class Sweeps:
     """The reflectors `I − tau·v·vᴴ` of a chase, in the order of sweeps, then steps."""
 
     v: Array
-    """Sweeps × steps × width of the band: the vectors, first element 1 (or all zero)."""
+    """Sweeps × steps × width of the band: the vectors, first element 1 (all zero where a sweep has ended)."""
     tau: Array
     """Sweeps × steps."""
     first: int
@@ -52,7 +57,7 @@ class Chased:
 
 
 _TOGETHER = 4
-"""Sweeps that go down the band together."""
+"""Sweeps that go down the band together, in Python."""
 
 
 class Band:
@@ -63,7 +68,7 @@ class Band:
         self.width = width
         row = 3 * width + 1
         before, after = 2 * width, 3 * width
-        self.flat = np.zeros((size + before + after) * row, dtype)
+        self.flat = zeros((size + before + after) * row, dtype)
         self.origin = before * row + width
         """Where the first element of the matrix is in `flat`."""
         self.down = row - 1
@@ -130,6 +135,48 @@ def chase(band: Band, *, hermitian: bool) -> Chased:
     steps = -(-sweeps // b)
     right = _room(sweeps, steps, b, first, n, band.dtype)
     left = right if hermitian else _room(sweeps, steps, b, first, n, band.dtype)
+    library = compiled.library()
+    if library:
+        _run(library, band, hermitian, left, right)
+    else:
+        _walk(band, hermitian, left, right)
+    return Chased(np.real(band.diagonal(0)) * back, np.real(band.diagonal(1)) * back, left, right)
+
+
+def chased_values(band: Band, *, hermitian: bool) -> tuple[Array, Array] | None:
+    """The diagonals `chase` gives, of a band that is rescaled; None where the chase is not compiled.
+
+    Reflectors are not kept. LAPACK's rotations, which keep none either, are faster than walking in Python.
+    """
+    library = compiled.library()
+    if not library:
+        return None
+    _run(library, band, hermitian, None, None)
+    return np.real(band.diagonal(0)).copy(), np.real(band.diagonal(1)).copy()
+
+
+def _run(
+    library: ctypes.CDLL, band: Band, hermitian: bool, left: Sweeps | None, right: Sweeps | None
+) -> None:
+    """The compiled chase, on as many threads as BLAS may use now."""
+    chase = compiled.Chase(
+        type=ord(band.dtype.char), hermitian=hermitian, size=band.size, width=band.width,
+        first=int(hermitian), steps=right.tau.shape[1] if right else 0, down=band.down,
+        origin=address(band.flat) + band.origin * band.dtype.itemsize,
+    )  # fmt: skip
+    if left and right:
+        chase.left_v, chase.left_tau = address(left.v), address(left.tau)
+        chase.right_v, chase.right_tau = address(right.v), address(right.tau)
+    compiled.run_chase(library, chase, band.dtype.itemsize)
+
+
+def _walk(band: Band, hermitian: bool, left: Sweeps, right: Sweeps) -> None:
+    """The chase in Python."""
+    n, b, first, sweeps = band.size, band.width, right.first, len(right.tau)
+    if hermitian:
+        band.mirror()
+    for kept in (left, right):
+        kept.v[:, :, 0] = 1
     walker = _Walker(band, hermitian, left, right)
     for group in range(0, sweeps, _TOGETHER):
         last = min(group + _TOGETHER, sweeps) - 1
@@ -143,13 +190,10 @@ def chase(band: Band, *, hermitian: bool) -> Chased:
         if kept.v.dtype.kind == "c":
             np.conjugate(kept.v, out=kept.v)
             np.conjugate(kept.tau, out=kept.tau)
-    return Chased(np.real(band.diagonal(0)) * back, np.real(band.diagonal(1)) * back, left, right)
 
 
 def _room(sweeps: int, steps: int, b: int, first: int, n: int, dtype: np.dtype[Any]) -> Sweeps:
-    v = np.zeros((sweeps, steps, b), dtype)
-    v[:, :, 0] = 1
-    return Sweeps(v, np.zeros((sweeps, steps), dtype), first, n)
+    return Sweeps(zeros((sweeps, steps, b), dtype), np.zeros((sweeps, steps), dtype), first, n)
 
 
 class _Walker:

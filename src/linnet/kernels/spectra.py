@@ -1,8 +1,8 @@
 """Kernels of the small problem: bands, bidiagonal and tridiagonal matrices, on LAPACK.
 
 A band comes as the blocks that the reduction leaves: `D`, a diagonal block and what is beside it.
-Values alone take LAPACK's own reduction of a band by rotations; for vectors the chase keeps its
-reflectors, and divide and conquer gives the vectors of the bidiagonal or tridiagonal matrix.
+For values alone the reflectors of the chase are not kept; where the chase is not compiled, LAPACK's
+rotations take its place. For vectors, divide and conquer gives those of the bidiagonal or tridiagonal matrix.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.errors import LinAlgError
-from linnet.kernels.bulge import Band, chase
-from linnet.kernels.fortran import Matrix, address, blas_dtype, integer, routine
+from linnet.kernels import storage
+from linnet.kernels.bulge import Band, chase, chased_values
+from linnet.kernels.diamonds import grouped
+from linnet.kernels.fortran import Matrix, address, blas_dtype, integer, leading, routine
 from linnet.kernels.registry import kernel
 
 Array = NDArray[Any]
@@ -31,7 +33,6 @@ def hermitian_band(blocks: list[Matrix]) -> Band:
         rows, columns = block.shape
         band.block((at, at), (columns, rows))[0] = block.T.conj()
         at += columns
-    band.mirror()
     return band
 
 
@@ -48,33 +49,41 @@ def upper_band(diagonal: list[Matrix], beside: list[Matrix]) -> Band:
     return band
 
 
-@kernel("chase_hermitian", outputs=4)
-def chase_hermitian(blocks: list[Matrix]) -> tuple[Array, Array, Array, Array]:
-    """A Hermitian band to a tridiagonal matrix: its diagonal, what is beside it, and `v`, `tau`.
+def _chase_flops(blocks: list[tuple[int, int]], *_: Any) -> float:
+    """Of the chase of a Hermitian band; of any other, a third more."""
+    widths = [columns for _, columns in blocks]
+    return 6.0 * sum(widths) ** 2 * max(widths, default=0)
 
-    >>> d, e, v, tau = chase_hermitian([np.array([[2.0], [1.0]]), np.array([[3.0]])])
+
+@kernel("chase_hermitian", outputs=4, flops=_chase_flops, thread_invariant=True)
+def chase_hermitian(blocks: list[Matrix], group: int) -> tuple[Array, Array, list[Array], list[Array]]:
+    """A Hermitian band to a tridiagonal matrix: its diagonals, and the reflectors in groups of sweeps.
+
+    >>> d, e, *_ = chase_hermitian([np.array([[2.0], [1.0]]), np.array([[3.0]])], 8)
     >>> d, e
     (array([2., 3.]), array([1.]))
     """
     done = chase(hermitian_band(blocks), hermitian=True)
-    return done.diagonal, done.beside, done.right.v, done.right.tau
+    return done.diagonal, done.beside, *grouped(done.right.v, done.right.tau, group)
 
 
-@kernel("chase_upper", outputs=6)
+@kernel("chase_upper", outputs=6, flops=_chase_flops, thread_invariant=True)
 def chase_upper(
-    diagonal: list[Matrix], beside: list[Matrix]
-) -> tuple[Array, Array, Array, Array, Array, Array]:
-    """An upper band to a bidiagonal matrix: its diagonals, then `v`, `tau` from the left and the right.
+    diagonal: list[Matrix], beside: list[Matrix], group: int
+) -> tuple[Array, Array, list[Array], list[Array], list[Array], list[Array]]:
+    """An upper band to a bidiagonal matrix: its diagonals, and the reflectors from the left and the right.
 
-    >>> d, e, *_ = chase_upper([np.array([[2.0]]), np.array([[3.0]])], [np.array([[1.0]]), np.zeros((1, 0))])
+    >>> one = np.array([[1.0]])
+    >>> d, e, *_ = chase_upper([2 * one, 3 * one], [one, np.zeros((1, 0))], 8)
     >>> d, e
     (array([2., 3.]), array([1.]))
     """
     done = chase(upper_band(diagonal, beside), hermitian=False)
-    return done.diagonal, done.beside, done.left.v, done.left.tau, done.right.v, done.right.tau
+    left, right = (grouped(kept.v, kept.tau, group) for kept in (done.left, done.right))
+    return done.diagonal, done.beside, *left, *right
 
 
-@kernel("hermitian_band_values")
+@kernel("hermitian_band_values", flops=_chase_flops, thread_invariant=True)
 def hermitian_band_values(blocks: list[Matrix]) -> Array:
     """The eigenvalues of a Hermitian band, ascending.
 
@@ -82,22 +91,31 @@ def hermitian_band_values(blocks: list[Matrix]) -> Array:
     array([1., 3.])
     """
     band = hermitian_band(blocks)
-    n, code = band.size, band.dtype.char
     scaled = band.rescaled()
-    stored = band.stored(0)
-    diagonal, beside = _reals(n, code), _reals(n, code)
-    work, unused = np.empty(max(n, 1), band.dtype), np.empty(1, band.dtype)
+    diagonal, beside = chased_values(band, hermitian=True) or _rotated_hermitian(band)
     info = ctypes.c_int(0)
-    routine("hbtrd" if code in "FD" else "sbtrd", code)(
-        b"N", b"U", integer(n), integer(band.width), address(stored), integer(band.width + 1),
-        address(diagonal), address(beside), address(unused), integer(1), address(work), ctypes.byref(info),
-    )  # fmt: skip
-    routine("sterf", diagonal.dtype.char)(integer(n), address(diagonal), address(beside), ctypes.byref(info))
+    routine("sterf", diagonal.dtype.char)(
+        integer(band.size), address(diagonal), address(beside), ctypes.byref(info)
+    )
     _converged(info, "eigenvalues")
     return diagonal * scaled
 
 
-@kernel("upper_band_values")
+def _rotated_hermitian(band: Band) -> tuple[Array, Array]:
+    """The tridiagonal matrix of a band, by LAPACK's rotations."""
+    n, code = band.size, band.dtype.char
+    stored = band.stored(0)
+    diagonal, beside = _reals(n, code), _reals(n, code)
+    work, unused = np.empty(max(n, 1), band.dtype), np.empty(1, band.dtype)
+    routine("hbtrd" if code in "FD" else "sbtrd", code)(
+        b"N", b"U", integer(n), integer(band.width), address(stored), integer(band.width + 1),
+        address(diagonal), address(beside), address(unused), integer(1), address(work),
+        ctypes.byref(ctypes.c_int(0)),
+    )  # fmt: skip
+    return diagonal, beside
+
+
+@kernel("upper_band_values", flops=_chase_flops, thread_invariant=True)
 def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
     """The singular values of an upper band, descending.
 
@@ -105,21 +123,11 @@ def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
     array([4., 3.])
     """
     band = upper_band(diagonal, beside)
-    n, code = band.size, band.dtype.char
+    n = band.size
     scaled = band.rescaled()
-    stored = band.stored(0)
-    values, above = _reals(n, code), _reals(n, code)
-    work, unused = np.empty(2 * max(n, 1), band.dtype), np.empty(1, band.dtype)
-    reals = _reals(n, code)
+    values, above = chased_values(band, hermitian=False) or _rotated_upper(band)
+    more, nothing = np.empty(4 * max(n, 1), values.dtype), np.empty(1, values.dtype)
     info = ctypes.c_int(0)
-    extra = (address(reals),) if code in "FD" else ()
-    routine("gbbrd", code)(
-        b"N", integer(n), integer(n), integer(0), integer(0), integer(band.width), address(stored),
-        integer(band.width + 1), address(values), address(above), address(unused), integer(1),
-        address(unused), integer(1), address(unused), integer(1), address(work), *extra, ctypes.byref(info),
-    )  # fmt: skip
-    more = _reals(4 * n, code)
-    nothing = _reals(1, code)
     routine("bdsqr", values.dtype.char)(
         b"U", integer(n), integer(0), integer(0), integer(0), address(values), address(above),
         address(nothing), integer(1), address(nothing), integer(1), address(nothing), integer(1),
@@ -129,7 +137,23 @@ def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
     return values * scaled
 
 
-@kernel("tridiagonal_vectors", outputs=2)
+def _rotated_upper(band: Band) -> tuple[Array, Array]:
+    """The bidiagonal matrix of a band, by LAPACK's rotations."""
+    n, code = band.size, band.dtype.char
+    stored = band.stored(0)
+    values, above, reals = _reals(n, code), _reals(n, code), _reals(n, code)
+    work, unused = np.empty(2 * max(n, 1), band.dtype), np.empty(1, band.dtype)
+    extra = (address(reals),) if code in "FD" else ()
+    routine("gbbrd", code)(
+        b"N", integer(n), integer(n), integer(0), integer(0), integer(band.width), address(stored),
+        integer(band.width + 1), address(values), address(above), address(unused), integer(1),
+        address(unused), integer(1), address(unused), integer(1), address(work), *extra,
+        ctypes.byref(ctypes.c_int(0)),
+    )  # fmt: skip
+    return values, above
+
+
+@kernel("tridiagonal_vectors", outputs=2, flops=lambda diagonal, *_: 4 / 3 * diagonal[0] ** 3)
 def tridiagonal_vectors(diagonal: Array, beside: Array, slabs: int) -> tuple[Array, list[Matrix]]:
     """The eigenvalues, ascending, and eigenvectors of a tridiagonal matrix, these in slabs of columns.
 
@@ -141,19 +165,19 @@ def tridiagonal_vectors(diagonal: Array, beside: Array, slabs: int) -> tuple[Arr
     """
     n = len(diagonal)
     values, above = diagonal.copy(), np.append(beside, beside.dtype.type(0))
-    z = np.empty((n, n), values.dtype, order="F")
-    work = np.empty(1 + 4 * n + n * n, values.dtype)
+    z = storage.columns(n, n, values.dtype)
+    work = storage.zeros(1 + 4 * n + n * n, values.dtype)
     integers = np.empty(3 + 5 * n, np.intc)
     info = ctypes.c_int(0)
     routine("stedc", values.dtype.char)(
-        b"I", integer(n), address(values), address(above), address(z), integer(max(n, 1)),
+        b"I", integer(n), address(values), address(above), address(z), leading(z),
         address(work), integer(len(work)), address(integers), integer(len(integers)), ctypes.byref(info),
     )  # fmt: skip
     _converged(info, "eigenvalues")
     return values, cut_columns(z, slabs)
 
 
-@kernel("bidiagonal_vectors", outputs=3)
+@kernel("bidiagonal_vectors", outputs=3, flops=lambda diagonal, *_: 8 / 3 * diagonal[0] ** 3)
 def bidiagonal_vectors(
     diagonal: Array, beside: Array, rows: int, columns: int, slabs: int
 ) -> tuple[Array, list[Matrix], list[Matrix]]:
@@ -168,21 +192,20 @@ def bidiagonal_vectors(
     """
     n = len(diagonal)
     values, above = diagonal.copy(), np.append(beside, beside.dtype.type(0))
-    u = np.zeros((rows, columns), values.dtype, order="F")
-    vt = np.empty((n, n), values.dtype, order="F")
-    work = np.empty(3 * n * n + 4 * n + 1, values.dtype)
+    u, vt = storage.columns(rows, columns, values.dtype), storage.columns(n, n, values.dtype)
+    work = storage.zeros(3 * n * n + 4 * n + 1, values.dtype)
     integers = np.empty(8 * n + 1, np.intc)
     unused, none = np.empty(1, values.dtype), np.empty(1, np.intc)
     info = ctypes.c_int(0)
     routine("bdsdc", values.dtype.char)(
-        b"U", b"I", integer(n), address(values), address(above), address(u), integer(max(rows, 1)),
-        address(vt), integer(max(n, 1)), address(unused), address(none), address(work), address(integers),
+        b"U", b"I", integer(n), address(values), address(above), address(u), leading(u),
+        address(vt), leading(vt), address(unused), address(none), address(work), address(integers),
         ctypes.byref(info),
     )  # fmt: skip
     _converged(info, "singular values")
     extra = np.arange(n, min(rows, columns))
     u[extra, extra] = 1
-    return values, cut_columns(u, slabs), [np.array(each.T, order="F") for each in cut_columns(vt.T, slabs)]
+    return values, cut_columns(u, slabs), [turned(each) for each in cut_columns(vt.T, slabs)]
 
 
 def cut_columns(matrix: Matrix, slabs: int) -> list[Matrix]:
@@ -199,7 +222,9 @@ def turned(x: Matrix) -> Matrix:
     array([[1.],
            [2.]])
     """
-    return np.array(x.T, order="F")
+    result = storage.zeros(x.shape, x.dtype)
+    result[...] = x
+    return result.T
 
 
 def _reals(n: int, code: str) -> Array:

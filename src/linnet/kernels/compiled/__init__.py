@@ -1,0 +1,103 @@
+"""The part of the kernels that is compiled, where a C compiler was there when the package was built.
+
+Only the bulge chase and the application of its reflectors: a step takes microseconds, Python needs as
+long to call anything, and BLAS has nothing for matrices of this form. The library is plain C and knows
+nothing of Python, so calling it lets go of the interpreter lock. Where it is missing, `bulge` and
+`diamonds` do the same in Python and BLAS, and pass the same tests.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import threading
+from pathlib import Path
+
+import numpy as np
+
+LIBRARY = Path(__file__).with_name("chase.so")
+"""Where the build puts the library; it is not there if no compiler was."""
+
+
+class Chase(ctypes.Structure):
+    """One chase, as `chase.c` describes it."""
+
+    _fields_ = (
+        *(
+            (name, ctypes.c_int64)
+            for name in ("type", "hermitian", "size", "width", "first", "steps", "down")
+        ),
+        *((name, ctypes.c_void_p) for name in ("origin", "left_v", "left_tau", "right_v", "right_tau")),
+        ("taken", ctypes.c_void_p),
+        ("done", ctypes.c_void_p),
+    )
+
+
+class Reflect(ctypes.Structure):
+    """Reflectors and what they are applied to, as `chase.c` describes it."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("type", "sweeps", "steps", "width", "first")),
+        *((name, ctypes.c_int64) for name in ("vectors", "rows", "leading")),
+        *((name, ctypes.c_void_p) for name in ("v", "tau", "s")),
+    )
+
+
+@functools.cache
+def library() -> ctypes.CDLL | None:
+    """The compiled library, or None where it was not built or cannot be loaded."""
+    if not LIBRARY.exists():
+        return None
+    try:
+        loaded = ctypes.CDLL(str(LIBRARY))
+    except OSError:  # built for another machine: the slow way still works
+        return None
+    loaded.linnet_chase.argtypes = (ctypes.POINTER(Chase), ctypes.c_void_p)
+    loaded.linnet_chase.restype = None
+    loaded.linnet_reflect.argtypes = (ctypes.POINTER(Reflect), ctypes.c_void_p)
+    loaded.linnet_reflect.restype = None
+    return loaded
+
+
+def run_chase(compiled: ctypes.CDLL, chase: Chase, item: int) -> None:
+    """Run a chase on as many threads as BLAS may use now; elements have `item` bytes.
+
+    All fields of `chase` but `taken` and `done` are set.
+    """
+    threads = allowed_threads()
+    progress = np.zeros(1 + max(chase.size, 0), np.int64)
+    work = np.empty((threads, 2 * chase.width * item), np.uint8)
+    chase.taken = progress.ctypes.data
+    chase.done = progress[1:].ctypes.data
+    # Whoever comes takes the next sweeps: a thread that starts late, or never, is not waited for.
+    helpers = [
+        threading.Thread(target=compiled.linnet_chase, args=(chase, room.ctypes.data), daemon=True)
+        for room in work[1:]
+    ]
+    for helper in helpers:
+        helper.start()
+    compiled.linnet_chase(chase, work[0].ctypes.data)
+    for helper in helpers:
+        helper.join()
+
+
+def run_reflect(compiled: ctypes.CDLL, reflect: Reflect, item: int) -> None:
+    """Apply reflectors to vectors, on the calling thread; elements have `item` bytes."""
+    blocks = -(-reflect.sweeps // 4)
+    window = (4 * blocks + reflect.width - 1) * (96 // item)
+    work = np.empty((window + blocks * (4 * (reflect.width + 3) + 16)) * item + 64, np.uint8)
+    compiled.linnet_reflect(reflect, work.ctypes.data + -work.ctypes.data % 64)
+
+
+def allowed_threads() -> int:
+    """As many as BLAS may use: whoever limits BLAS while tasks run side by side means this too.
+
+    >>> import threadpoolctl
+    >>> with threadpoolctl.threadpool_limits(1, user_api="blas"):
+    ...     allowed_threads()
+    1
+    """
+    threadpoolctl = importlib.import_module("threadpoolctl")
+    libraries = threadpoolctl.ThreadpoolController().select(user_api="blas").info()
+    return max((library["num_threads"] for library in libraries), default=1)

@@ -457,3 +457,42 @@ def test_what_it_declares():
     assert fused.dtype(*[x.dtype for x in tiles], **chain) == [x.dtype for x in results]
     assert fused.flops(*[x.shape for x in tiles], **chain) == 12 * 4
     assert fused.shape((), 5, 6, loads=(None,), steps=(), results=(("map", 0),), sized=2) == (5, 6)
+
+
+PLACES = {
+    "rows": lambda shape: np.zeros(shape),
+    "columns": lambda shape: np.zeros(shape, order="F"),
+    "part of a larger array": lambda shape: np.zeros([2 * n for n in shape])[
+        tuple(slice(0, n) for n in shape)
+    ],
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shape", [(300, 400), (7, 5)])
+@pytest.mark.parametrize("steps", [0, 1, 2])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_result_is_written_where_it_is_wanted(place, shape, steps, turned):
+    x, y = np.random.default_rng(0).random(shape), np.random.default_rng(1).random(shape[-1])
+    chain = (("multiply", 0, 1), ("add", 2, 0))[:steps]
+    into = PLACES[place](shape)
+    expected = [x, x * y, x * y + x][steps]
+    load, tile = ((1, 0), x.T) if turned else (None, x)
+    value = steps + 1 if steps else 0
+    made = fused(tile, y, loads=(load, None), steps=chain, results=(("map", value),), into=into)
+    assert made is into
+    np.testing.assert_array_equal(into, expected)
+
+
+def test_a_number_is_spread_into_its_place():
+    for steps in ((), (("negative", 0), ("negative", 1))):
+        into = np.zeros((300, 400))
+        fused(np.array(3.0), 300, 400, loads=((-1, -1),), steps=steps, results=(("map", len(steps)),), sized=2, into=into)  # fmt: skip
+        assert (into == 3).all()
+
+
+def test_a_place_of_another_form_is_left_alone():
+    into = np.zeros(4, np.float32)
+    made = fused(np.ones(4), loads=(None,), steps=(("negative", 0),), results=(("map", 1),), into=into)
+    assert made is not into
+    assert not into.any()

@@ -60,12 +60,14 @@ class Plan:
         self._plain = self._only and len(self._maps) == 1 and self._maps[0] >= self._count
         self._layouts: dict[Any, Layout] = {}
 
-    def run(self, arguments: tuple[Any, ...], overwrite: Sequence[int]) -> Any:
+    def run(self, arguments: tuple[Any, ...], overwrite: Sequence[int], into: Tile | None) -> Any:
         """The results, from tiles and lengths."""
         values, shape = self._loaded(arguments)
         size = math.prod(shape)
+        if into is not None and self._fits(into, values, shape):
+            return self._run_into(values, shape, into)
         if size > _STRAIGHT and self._in_pieces:
-            return self._run_in_pieces(values, shape, overwrite)
+            return self._run_in_pieces(values, shape, overwrite, None)
         if overwrite and size >= _WORTH and len(self._steps) == 1 and self._plain:
             values.append(self._run_over(values, shape, overwrite))
         else:
@@ -94,19 +96,48 @@ class Plan:
                 shape = own if not shape else shape if not own else np.broadcast_shapes(shape, own)
         return values, shape
 
-    def _run_in_pieces(self, values: list[Any], shape: tuple[int, ...], overwrite: Sequence[int]) -> Any:
-        key = (shape, *[(x.shape, x.strides, x.dtype) for x in values])
+    def _fits(self, into: Tile, values: list[Any], shape: tuple[int, ...]) -> bool:
+        """Whether the only result can be written there."""
+        if not (self._only and self._maps and into.shape == shape and math.prod(shape)):
+            return False
+        return into.dtype == self._dtypes([x.dtype for x in values])[self._maps[0]]
+
+    def _run_into(self, values: list[Any], shape: tuple[int, ...], into: Tile) -> Tile:
+        """The only result, written where it will stay."""
+        if self._in_pieces and math.prod(shape) > _STRAIGHT:
+            made = self._run_in_pieces(values, shape, (), into)
+            if made is not into:
+                np.copyto(into, made)
+            return into
+        for number, (function, take) in enumerate(self._calls, self._count):
+            if number == self._maps[0]:
+                self._steps[number - self._count].operation.into(*take(values), into)
+                return into
+            values.append(function(*take(values)))
+        np.copyto(into, values[self._maps[0]])
+        return into
+
+    def _run_in_pieces(
+        self, values: list[Any], shape: tuple[int, ...], overwrite: Sequence[int], into: Tile | None
+    ) -> Any:
+        key = (
+            shape,
+            None if into is None else into.strides,
+            *[(x.shape, x.strides, x.dtype) for x in values],
+        )
         layout = self._layouts.get(key)
         if layout is None:
             folds = [
                 each._replace(axes=tuple(axis % len(shape) for axis in each.axes)) for each in self._folds
             ]
             dtypes = self._dtypes([x.dtype for x in values])
-            layout = Layout(self._steps, self._maps, folds, values, shape, dtypes)
+            layout = Layout(self._steps, self._maps, folds, values, shape, dtypes, into)
             if len(self._layouts) >= _LAYOUTS:
                 self._layouts.clear()
             self._layouts[key] = layout
-        values, states = layout.run(values, [at for at in overwrite if at in self._keeps])
+        values, states = layout.run(values, [at for at in overwrite if at in self._keeps], into)
+        if into is not None and self._maps[0] in layout.whole and self._maps[0] >= self._count:
+            return into
         return self._collected(values, shape, states)
 
     def _run_over(self, values: list[Any], shape: tuple[int, ...], overwrite: Sequence[int]) -> Any:
@@ -286,6 +317,7 @@ def fused(
     results: tuple[tuple[Any, ...], ...],
     sized: int = 0,
     overwrite: Sequence[int] = (),
+    into: Tile | None = None,
 ) -> Any:
     """A chain of element-wise operations on tiles that broadcast together, and folds of its values.
 
@@ -294,7 +326,7 @@ def fused(
     for a new one (None: as it is). A step is `(operation, value, value, ...)`; values are numbered: the
     tiles, then the results of the steps. "cast" ends with a dtype. A result is `("map", value)`, or
     `(kind, value, axes, dtype or None)` for a fold (`linnet.kernels.folds`), whose state keeps its axes.
-    With one result the kernel returns it, otherwise a list.
+    With one result the kernel returns it, otherwise a list; the only result may go `into` an array.
 
     >>> x, y = np.array([[1.0, 2.0, 3.0]]), np.array([[10.0], [20.0]])
     >>> fused(x, y, loads=(None, None), steps=(("multiply", 0, 1), ("add", 2, 0)), results=(("map", 3),))
@@ -308,4 +340,4 @@ def fused(
     ... )
     [array([[14.]]), array([[3.]])]
     """
-    return quietly(_plan(loads, steps, results, sized).run, arguments, overwrite)
+    return quietly(_plan(loads, steps, results, sized).run, arguments, overwrite, into)

@@ -95,7 +95,9 @@ class Layout:
         operands: Sequence[Tile],
         shape: tuple[int, ...],
         dtypes: Sequence[np.dtype[Any]],
+        into: Tile | None = None,
     ) -> None:
+        """`into` is a place for the only result of the whole tile, of the form that `run` will be given."""
         self._count = len(operands)
         self._steps = steps
         self._folds = folds
@@ -113,7 +115,7 @@ class Layout:
         made = {self._count + at for at in self._during}
         self._sources = tuple(sorted(reads - made))
         values = self._prepared(list(operands))
-        self._arrange([values[source] for source in self._sources], shape)
+        self._arrange([values[source] for source in self._sources], shape, into)
         self._assign_slots()
         self._cut()
         # What follows is on the path of every tile, so it is made once.
@@ -135,7 +137,7 @@ class Layout:
             values[self._count + at] = step.operation.function(*[values[each] for each in step.arguments])
         return values
 
-    def _arrange(self, sources: Sequence[Tile], shape: tuple[int, ...]) -> None:
+    def _arrange(self, sources: Sequence[Tile], shape: tuple[int, ...], into: Tile | None) -> None:
         """Choose the order of the axes, and which of them become one."""
         lengths = [_padded(np.shape(source), len(shape)) for source in sources]
         strides = [
@@ -145,6 +147,8 @@ class Layout:
             )
             for x, length in zip(sources, lengths, strict=True)
         ]
+        if into is not None:
+            strides.append(into.strides)
         axes = [axis for axis in range(len(shape)) if shape[axis] > 1]
         self._order = tuple(sorted(axes, key=lambda axis: -sum(abs(each[axis]) for each in strides)))
         rest = tuple(axis for axis in range(len(shape)) if shape[axis] == 1)
@@ -236,7 +240,9 @@ class Layout:
 
     # ---- running it
 
-    def run(self, operands: list[Any], overwrite: list[int]) -> tuple[list[Any], list[Tile | None]]:
+    def run(
+        self, operands: list[Any], overwrite: list[int], into: Tile | None = None
+    ) -> tuple[list[Any], list[Tile | None]]:
         """All values that are smaller than the tile or are asked for, and the state of each fold that
         could be made in pieces, in the order they were given."""
         values = self._prepared(operands)
@@ -250,7 +256,7 @@ class Layout:
                 x = self._ordered(x)
                 moving.append((source, x if x.shape == form else x.reshape(form), kind))
         for value in self._maps:
-            result = self._place(value, operands, overwrite)
+            result = self._place(value, operands, overwrite) if into is None else self._ordered(into)
             moving.append((value, result.reshape(self._lengths), 0))
             values[value] = self._restored(result, ()) if self._turned else result
         states = iter(self._loop(current, moving))

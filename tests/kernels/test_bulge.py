@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linnet.errors import LinAlgError
+from linnet.kernels import compiled, spectra
 from linnet.kernels.bulge import Band, chase
 from linnet.kernels.diamonds import apply_sweeps, grouped
 
@@ -53,7 +54,17 @@ def in_blocks(sweeps, size):
     return q.T
 
 
-@settings(max_examples=60)
+@pytest.fixture(params=["compiled", "python"])
+def core(request, monkeypatch):
+    """Each test runs twice: with the compiled core, and as if there were none."""
+    if request.param == "python":
+        monkeypatch.setattr(compiled, "library", lambda: None)
+    elif not compiled.library():
+        pytest.skip("the compiled core is not built here")
+
+
+@pytest.mark.usefixtures("core")
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.integers(1, 30), st.integers(1, 9), st.sampled_from(DTYPES), st.booleans(), st.integers(1, 8),
     st.integers(0, 9),
@@ -72,6 +83,7 @@ def test_chase(n, width, dtype, hermitian, size, seed):
     assert np.abs(in_blocks(done.right, size) - right).max() <= allowed
 
 
+@pytest.mark.usefixtures("core")
 @pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e160, 1e300])
 def test_numbers_of_any_size(factor):
     a, band = random_band(0, 20, 4, "f8", False)
@@ -94,3 +106,49 @@ def test_what_is_not_finite_is_refused():
     band.flat[band.origin] = np.nan
     with pytest.raises(LinAlgError, match="not finite"):
         chase(band, hermitian=False)
+
+
+@pytest.mark.skipif(not compiled.library(), reason="the compiled core is not built here")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_the_same_bits_on_any_number_of_threads(monkeypatch, dtype, hermitian):
+    found = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(compiled, "allowed_threads", lambda threads=threads: threads)
+        _, band = random_band(0, 150, 7, dtype, hermitian)
+        done = chase(band, hermitian=hermitian)
+        found.append([done.diagonal, done.beside, done.left.v, done.left.tau, done.right.v, done.right.tau])
+    for others in found[1:]:
+        for one, other in zip(found[0], others, strict=True):
+            assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.usefixtures("core")
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_values_without_vectors(dtype):
+    n, width = 41, 6
+    blocks = [slice(at, min(at + width, n)) for at in range(0, n, width)]
+    a, _ = random_band(1, n, width, dtype, True)
+    below = [a[own.start : min(own.stop + width, n), own] for own in blocks]
+    # A column block is a whole diagonal block on the upper triangle that the band leaves below it.
+    allowed = 100 * np.finfo(dtype).eps
+    assert np.allclose(spectra.hermitian_band_values(below), np.linalg.eigvalsh(a), atol=allowed)
+    a, _ = random_band(1, n, width, dtype, False)
+    beside = [a[own, own.stop : own.stop + width] for own in blocks]
+    values = spectra.upper_band_values([a[own, own] for own in blocks], beside)
+    assert np.allclose(values, np.linalg.svd(a)[1], atol=allowed)
+
+
+@pytest.mark.skipif(not compiled.library(), reason="the compiled core is not built here")
+@pytest.mark.parametrize("vectors", [1, 11, 12, 24, 25, 60])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_compiled_reflectors_as_blas_applies_them(monkeypatch, vectors, dtype):
+    _, band = random_band(2, 90, 8, dtype, False)
+    kept = chase(band, hermitian=False).left
+    s = np.random.default_rng(3).standard_normal((vectors, 90)).astype(dtype)
+    (v,), (tau,) = grouped(kept.v, kept.tau, 90)
+    ours = apply_sweeps(v, tau, s, 0)
+    monkeypatch.setattr(compiled, "library", lambda: None)
+    (v,), (weights,) = grouped(kept.v, kept.tau, 90)
+    assert v.ndim == 4
+    assert np.abs(ours - apply_sweeps(v, weights, s, 0)).max() <= 200 * np.finfo(dtype).eps

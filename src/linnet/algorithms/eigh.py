@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width
+from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
 from linnet.algorithms.running import as_matrix, run
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
@@ -39,9 +39,7 @@ from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 
 TILE = 192
-"""Side of a tile when vectors are wanted: a wide band, for blocks of reflectors that BLAS likes."""
-VALUES_TILE = 192
-"""Side of a tile for values alone."""
+"""Side of a tile: a narrower band would be chased sooner, but the products that lead to it are slower."""
 
 Matrix = NDArray[Any] | TiledArray
 
@@ -132,7 +130,7 @@ def eigh_tiled(
         N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
     )
     out = run(bound, {"A": matrix}, engine, events)
-    z = out["Z"].to_numpy("F").T
+    z = joined(out["Z"], "F").T
     return EighResult(out["L"].to_numpy(), z.conj() if flipped and z.dtype.kind == "c" else z)
 
 
@@ -149,7 +147,7 @@ def eigvalsh_tiled(
     >>> eigvalsh_tiled(np.array([[2.0, 0.0], [1.0, 2.0]]), tile=1).round(12)
     array([1., 3.])
     """
-    matrix, _ = _half(a, lower, VALUES_TILE if tile is None else tile)
+    matrix, _ = _half(a, lower, TILE if tile is None else tile)
     if matrix.shape[0] == 0:
         return np.zeros(0, _real(matrix.dtype))
     return run(values_only().bind(N=matrix.grid[0], B=panel_width(matrix)), {"A": matrix}, engine, events)[

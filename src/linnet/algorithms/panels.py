@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
+from numpy.typing import NDArray
 
 from linnet.errors import InputError
+from linnet.kernels import storage
 from linnet.tiles import TiledArray
 
 PANELS = 2
@@ -29,3 +33,19 @@ def panel_width(matrix: TiledArray) -> int:
         )
     tile = int(sizes[0])
     return tile // PANELS if tile % PANELS == 0 else tile
+
+
+def joined(slabs: TiledArray, order: Literal["C", "F"]) -> NDArray[Any]:
+    """Vectors that were computed in slabs, in one piece; as `to_numpy`, but in pages of ordinary size.
+
+    >>> joined(TiledArray.from_numpy(np.eye(2), (1, 2)), "F")
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    rows, columns = slabs.shape
+    shape = (rows, columns) if order == "C" else (columns, rows)
+    whole = storage.zeros(shape, slabs.dtype)
+    whole = whole if order == "C" else whole.T
+    for index in slabs.layout.indices():
+        whole[slabs.layout.slices(index)] = slabs.tile(index)
+    return whole

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width
+from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
 from linnet.algorithms.running import as_matrix, need_square_tiles, run
 from linnet.engines import Engine
 from linnet.events import Sink
@@ -41,9 +41,7 @@ from linnet.tiles import TiledArray
 from linnet.tiles.layout import Layout
 
 TILE = 192
-"""Side of a tile when vectors are wanted: a wide band, for blocks of reflectors that BLAS likes."""
-VALUES_TILE = 192
-"""Side of a tile for values alone."""
+"""Side of a tile: a narrower band would be chased sooner, but the products that lead to it are slower."""
 
 Matrix = NDArray[Any] | TiledArray
 
@@ -161,7 +159,7 @@ def svd_tiled(
         )  # fmt: skip
         out = run(bound, {"A": matrix}, engine, events)
         # The programs leave vectors as rows; these orders make both results lie by rows.
-        left, right = out["U"].to_numpy("C" if adjoint else "F"), out["N"].to_numpy("F" if adjoint else "C")
+        left, right = joined(out["U"], "C" if adjoint else "F"), joined(out["N"], "F" if adjoint else "C")
         values = out["O"].to_numpy()
     if adjoint:
         left, right = right, left
@@ -176,7 +174,7 @@ def svdvals_tiled(
     >>> svdvals_tiled(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), tile=1).round(12)
     array([4., 3.])
     """
-    matrix, _ = _tall(a, VALUES_TILE if tile is None else tile)
+    matrix, _ = _tall(a, TILE if tile is None else tile)
     if matrix.shape[1] == 0:
         return np.zeros(0, np.real(np.zeros(0, promote(matrix.dtype))).dtype)
     bound = values_only().bind(P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))

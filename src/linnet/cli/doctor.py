@@ -26,7 +26,7 @@ class Finding:
 def doctor() -> None:
     """Show what is installed here, what each extra would add, and whether the parts work."""
     faults = 0
-    for section in (_machine, _packages, _extras, _blas, _kernels, _scratch):
+    for section in (_machine, _packages, _extras, _blas, _kernels, _compiled, _scratch):
         for finding in section():
             mark = " (!)" if finding.fault else ""
             typer.echo(f"{finding.label:<14} {finding.text}{mark}")
@@ -143,6 +143,18 @@ def _kernels() -> Iterator[Finding]:
             broken.append(f"{name}: {type(error).__name__}: {error}")
     text = "; ".join(broken) or f"{len(kernels.names())} registered; BLAS and LAPACK answer"
     yield Finding("kernels", text, fault=bool(broken))
+
+
+def _compiled() -> Iterator[Finding]:
+    from linnet.kernels import compiled
+
+    if compiled.library():
+        text = "here: SVD and eigh chase their bands in C"
+    elif compiled.LIBRARY.exists():
+        text = "built for another machine; install Linnet anew, from source"
+    else:
+        text = "not built; SVD and eigh are slower. Install a C compiler, then Linnet anew, from source"
+    yield Finding("compiled core", text)
 
 
 def _scratch() -> Iterator[Finding]:

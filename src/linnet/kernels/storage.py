@@ -1,4 +1,4 @@
-"""Large arrays for kernels, in pages of ordinary size.
+"""Large arrays, in pages of ordinary size.
 
 NumPy asks for huge pages. Where a virtual machine gives freed memory back to its host, a fresh huge
 page has to be fetched from there: 200 MB took 2.3 s on such a machine, and 0.17 s in ordinary pages.

@@ -71,3 +71,24 @@ def test_stacks_and_tolerances(tile):
 def test_what_is_refused():
     with pytest.raises(LinAlgError, match="must be a matrix or a stack of matrices"):
         pseudo_inverse(np.ones(3))
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 20), st.integers(0, 3), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
+def test_hermitian_matrices_of_any_rank(n, missing, tile, dtype, seed):
+    rng = np.random.default_rng(seed)
+    rank = max(1, n - missing)
+    u = np.linalg.qr(random(rng, (n, rank), dtype))[0]
+    a = (u * np.linspace(3, 1, rank) * rng.choice([-1, 1], rank) @ u.conj().T).astype(dtype)
+    inverse = pseudo_inverse(np.tril(a), 1e-4, hermitian=True, tile=tile, engine=ENGINE)
+    check(a, inverse, 300 * n * np.finfo(dtype).eps)
+
+
+def test_hermitian_stacks_and_refusals():
+    a = random(np.random.default_rng(3), (3, 5, 5))
+    a = a + a.swapaxes(-1, -2)
+    for tile in (None, 2):
+        found = pseudo_inverse(a, hermitian=True, tile=tile, engine=ENGINE)
+        assert np.allclose(found, np.linalg.pinv(a, hermitian=True))
+    with pytest.raises(LinAlgError, match="pinv with hermitian=True takes a square matrix, got 2×3"):
+        pseudo_inverse(np.ones((2, 3)), hermitian=True)

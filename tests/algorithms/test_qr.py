@@ -158,7 +158,11 @@ def test_what_is_refused(monkeypatch):
     with pytest.raises(InputError, match="expected a matrix"):
         qr_r(np.ones(3))
     with pytest.raises(
-        LinAlgError, match=r"the complete Q of a matrix of 1,000,000 rows .* 8,000.0 GB, and this machine has"
+        LinAlgError, match=r"the complete Q of a matrix of 1,000,000 rows .* 8.0 TB, and this machine has"
     ):
         qr_factors(np.broadcast_to(np.ones(2), (1_000_000, 2)), "complete")
+    with pytest.raises(
+        LinAlgError, match=r"2,000×2,000: 32.0 MB, and the budget is 5.0 MB; use mode='reduced'"
+    ):
+        qr_factors(np.ones((2000, 2)), "complete", tile=100, engine=Threads(memory="5 MB"))
     assert module.QRResult._fields == ("Q", "R")

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linnet.algorithms.cholesky import factor
+from linnet.algorithms.gemm import product
+from linnet.algorithms.qr import qr_factors
+from linnet.algorithms.solve import solve
 from linnet.algorithms.tuning import tile_size
+from linnet.engines import Threads
 from linnet.errors import InputError
 
 KINDS = ["gemm", "cholesky", "triangular", "lu", "qr", "svd", "eigh"]
@@ -36,3 +41,26 @@ def test_wider_elements_get_smaller_tiles():
 def test_unknown_kind():
     with pytest.raises(InputError, match="no tile size is known for 'fft'; there are gemm, cholesky"):
         tile_size((1, 1), "d", "fft")
+
+
+@given(st.integers(1024, 100_000), st.sampled_from(KINDS), st.sampled_from("fdFD"))
+def test_a_budget_holds_five_lines_of_tiles(n, kind, dtype):
+    item = np.dtype(dtype).itemsize
+    memory = 5 * 200 * n * item
+    side = tile_size((n, n), dtype, kind, memory)
+    assert side <= 200
+    assert side == min(tile_size((n, n), dtype, kind), 192)
+    assert tile_size((n, n), dtype, kind, 1) == 32
+
+
+def test_algorithms_choose_tiles_that_fit_the_budget():
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((1100, 1100))
+    engine = Threads(2, memory="4 MB")
+    positive = a @ a.T + 1100 * np.eye(1100)
+    lower = factor(positive, engine=engine)
+    assert np.allclose(lower @ lower.T, positive)
+    assert np.allclose(product(a, a, engine=engine), a @ a)
+    assert np.allclose(a @ solve(a, a[:, :3], engine=engine), a[:, :3])
+    r = qr_factors(a, "r", engine=engine)
+    assert np.allclose(r.T @ r, a.T @ a)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import as_matrix, run, sized
+from linnet.algorithms.running import as_matrix, budget, run, sized
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError, NotPositiveDefiniteError
@@ -65,7 +65,7 @@ def cholesky_factor(
            [1., 2., 0.],
            [0., 2., 3.]])
     """
-    matrix = _in_square_tiles(a, tile)
+    matrix = _in_square_tiles(a, tile, engine)
     bound = sized(left_looking, N=matrix.grid[0])
     with _naming_the_minor(matrix.layout):
         return run(bound, {"A": matrix}, engine, events)["L"]
@@ -95,7 +95,7 @@ def factor(
         raise LinAlgError(f"Cholesky takes a square matrix; got {a.shape[0]}×{a.shape[1]}")
     if tile is None and out is None and isinstance(a, np.ndarray) and a.ndim == 2 and len(a) < SHORTCUT:
         return np.ascontiguousarray(chol(np.asarray(a))) if a.size else np.zeros(a.shape, promote(a.dtype))
-    matrix = _in_square_tiles(a, tile)
+    matrix = _in_square_tiles(a, tile, engine)
     chosen = engine or current_engine()
     dtype = promote(matrix.dtype)
     whole = chosen.zeros(matrix.shape, dtype) if out is None else out
@@ -111,8 +111,8 @@ def factor(
     return whole
 
 
-def _in_square_tiles(a: NDArray[Any] | TiledArray, tile: int | None) -> TiledArray:
-    matrix = as_matrix(a, tile or tile_size(np.shape(a), a.dtype, "cholesky"))
+def _in_square_tiles(a: NDArray[Any] | TiledArray, tile: int | None, engine: Engine | None) -> TiledArray:
+    matrix = as_matrix(a, tile or tile_size(np.shape(a), a.dtype, "cholesky", budget(engine)))
     boundaries = matrix.layout.boundaries
     if boundaries[0] != boundaries[1]:
         raise InputError(

@@ -86,7 +86,7 @@ def _pivots(matrix: Any, tile: int | None, engine: Engine | None, events: Sink |
         packed = np.array(matrix, order="F")
         order, _ = factor(packed)
         return packed.diagonal(), is_odd(order)
-    done = eliminate(cut(matrix, tile, "lu"), engine=engine, events=events)
+    done = eliminate(cut(matrix, tile, "lu", engine), engine=engine, events=events)
     return done.diagonal(), is_odd(done.order)
 
 

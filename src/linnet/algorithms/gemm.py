@@ -68,7 +68,7 @@ def matmul(
     array([[ 3.,  3.],
            [12., 12.]])
     """
-    left, right = _factors(a, b, tile)
+    left, right = _factors(a, b, tile, engine)
     bound = sized(gemm, M=left.grid[0], N=right.grid[1], K=left.grid[1])
     return run(bound, {"A": left, "B": right}, engine, events)["C"]
 
@@ -96,7 +96,7 @@ def product(
     """
     x, conjugate_a = _turned(a, op_a)
     y, conjugate_b = _turned(b, op_b)
-    left, right = _factors(x, y, tile)
+    left, right = _factors(x, y, tile, engine)
     dtype = promote(left.dtype, right.dtype)
     shape = (left.shape[0], right.shape[1])
     if out is not None and (out.shape != shape or out.dtype != dtype):
@@ -132,12 +132,13 @@ def _turned(a: NDArray[Any] | TiledArray, op: str) -> tuple[NDArray[Any] | Tiled
 
 
 def _factors(
-    a: NDArray[Any] | TiledArray, b: NDArray[Any] | TiledArray, tile: int | None
+    a: NDArray[Any] | TiledArray, b: NDArray[Any] | TiledArray, tile: int | None, engine: Engine | None
 ) -> tuple[TiledArray, TiledArray]:
     longest = max((*np.shape(a), *np.shape(b), 1))
     if tile is None and longest < SHORTCUT:
         tile = longest
-    side = tile or tile_size((*np.shape(a), *np.shape(b)), np.result_type(a.dtype, b.dtype), "gemm")
+    dtype = np.result_type(a.dtype, b.dtype)
+    side = tile or tile_size((*np.shape(a), *np.shape(b)), dtype, "gemm", budget(engine))
     left, right = as_matrix(a, side), as_matrix(b, side)
     if left.layout.boundaries[1] != right.layout.boundaries[0]:
         raise InputError(

@@ -30,5 +30,5 @@ def inv(
         return over_stack(lambda x: inv(x, tile=tile, engine=engine, events=events), matrix)
     if is_small(matrix, tile):
         return solve(matrix, np.eye(matrix.shape[0], dtype=matrix.dtype))
-    tiled = cut(matrix, tile, "lu")
+    tiled = cut(matrix, tile, "lu", engine)
     return solved(tiled, identity(tiled), engine, events).to_numpy()

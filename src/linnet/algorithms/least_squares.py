@@ -199,7 +199,7 @@ def _by_tree(
 def _by_panels(
     a: Matrix | TiledArray, dtype: np.dtype[Any], tile: int | None, engine: Engine, events: Sink | None
 ) -> OrthogonalFactor:
-    matrix = square_tiles(a, tile)
+    matrix = square_tiles(a, tile, engine)
     m, n = matrix.shape
     rows = matrix.layout.boundaries[0]
     reflectors, r = factorise(matrix, engine=engine, events=events)

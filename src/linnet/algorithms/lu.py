@@ -267,7 +267,7 @@ def packed_factors(
         packed = np.array(a, order="F")
         order, _ = factor(packed)
         return packed, order
-    done = eliminate(cut(a, tile, "lu"), lower=True, engine=engine, events=events)
+    done = eliminate(cut(a, tile, "lu", engine), lower=True, engine=engine, events=events)
     dtype = next(iter(done.upper.values())).dtype
     return TiledArray(done.layout, dtype, {**done.upper, **done.lower}).to_numpy(), done.order
 

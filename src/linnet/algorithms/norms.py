@@ -105,7 +105,7 @@ def norm(
 def _tiled_norm(
     array: Array | TiledArray, ord: Any, tile: int | None, engine: Engine | None, events: Sink | None
 ) -> Any:
-    matrix = cut(array, tile, "gemm")
+    matrix = cut(array, tile, "gemm", engine)
     matrix = transposed(matrix) if ord == np.inf else matrix
     bound = _TILED[ord].bind(P=matrix.grid[0], Q=matrix.grid[1])
     value = run(bound, {"A": matrix}, engine, events).tiles("N")[0,]

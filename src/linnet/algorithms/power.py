@@ -47,7 +47,7 @@ def matrix_power(
         return np.eye(matrix.shape[0], dtype=matrix.dtype)
     if is_small(matrix, tile):
         return np.linalg.matrix_power(np.asarray(matrix), n)
-    base = cut(matrix, tile, "gemm")
+    base = cut(matrix, tile, "gemm", engine)
     power: TiledArray | None = None
     while n:
         if n % 2:

@@ -74,7 +74,7 @@ def syrk(
     if adjoint:  # Aᴴ·A is the conjugate of Aᵀ·(Aᵀ)ᴴ
         return syrk(given.T if isinstance(given, np.ndarray) else transposed(given),
                     tile=tile, engine=engine, events=events).conj()  # fmt: skip
-    matrix = cut(given, tile, "gemm")
+    matrix = cut(given, tile, "gemm", engine)
     bound = lower_gram.bind(P=matrix.grid[0], Q=matrix.grid[1])
     made = run(bound, {"A": matrix}, engine, events).tiles("C")
     other = {(j, i): tile.conj().T for (i, j), tile in made.items() if i > j}
@@ -92,7 +92,7 @@ def symm(
     array([[3.],
            [5.]])
     """
-    matrix, right = _square_and_other(a, b, side, tile, "symm")
+    matrix, right = _square_and_other(a, b, side, tile, engine, "symm")
     # The lower triangle of Aᵀ, which is conj(A), is the upper one of A; and (B·A)ᵀ = conj(A)·Bᵀ.
     turned = matrix if lower else transposed(matrix)
     conjugated = lower != (side == "left")
@@ -113,7 +113,7 @@ def trmm(
     array([[1.],
            [5.]])
     """
-    matrix, right = _square_and_other(t, b, side, tile, "trmm")
+    matrix, right = _square_and_other(t, b, side, tile, engine, "trmm")
     turned = matrix if side == "left" else transposed(matrix)
     program = lower_times if lower == (side == "left") else upper_times
     bound = program.bind(P=turned.grid[0], Q=right.grid[1], unit=int(unit_diagonal))
@@ -129,7 +129,7 @@ def _matrix(a: Any, name: str) -> Array | TiledArray:
 
 
 def _square_and_other(
-    a: Any, b: Any, side: str, tile: int | None, what: str
+    a: Any, b: Any, side: str, tile: int | None, engine: Engine | None, what: str
 ) -> tuple[TiledArray, TiledArray]:
     """The square matrix in tiles, and the other one, transposed if it stands on the left, cut to suit."""
     if side not in ("left", "right"):
@@ -142,7 +142,7 @@ def _square_and_other(
             f"{what}: the square matrix is {given.shape[-2]}×{given.shape[-1]} but b has {length} "
             f"{'rows' if side == 'left' else 'columns'}; they must be as many"
         )
-    matrix = cut(given, tile, "gemm")
+    matrix = cut(given, tile, "gemm", engine)
     if matrix.layout.boundaries[0] != matrix.layout.boundaries[1]:
         raise InputError(f"{what} takes a matrix in square tiles on the diagonal; got {matrix}")
     if side == "right":

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.householder import factorise, qr, qr_with_q
-from linnet.algorithms.running import as_matrix, need_square_tiles, run, sized
+from linnet.algorithms.running import as_matrix, budget, need_square_tiles, run, sized
 from linnet.algorithms.stacks import as_stack, is_small, over_stack
 from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
 from linnet.algorithms.tuning import SHORTCUT, tile_size
@@ -22,7 +22,7 @@ from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
 from linnet.kernels.fortran import promote
 from linnet.session import current_engine
-from linnet.tiles import Boundaries, Layout, TiledArray
+from linnet.tiles import Boundaries, Layout, TiledArray, human
 
 _SKINNY = 8
 """A matrix with this many times more rows than columns is factorised by a tree."""
@@ -88,7 +88,7 @@ def qr_r(
     >>> bool(np.allclose(r.T @ r, a.T @ a)), r.shape
     (True, (3, 3))
     """
-    matrix = square_tiles(a, tile)
+    matrix = square_tiles(a, tile, engine)
     return run(sized(qr, P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["R"]
 
 
@@ -97,7 +97,7 @@ def qr_r(
 
 def _triangle(a: Matrix | TiledArray, tile: int | None, engine: Engine, events: Sink | None) -> Matrix:
     skinny = is_skinny(a)
-    matrix = leaves(a, tile) if skinny else square_tiles(a, tile)
+    matrix = leaves(a, tile) if skinny else square_tiles(a, tile, engine)
     rows, columns, edges = _cuts(matrix)
     r = engine.zeros((edges[-1], columns[-1]), promote(matrix.dtype))
     bound = sized(tsqr, N=len(rows) - 1) if skinny else sized(qr, P=matrix.grid[0], Q=matrix.grid[1])
@@ -109,7 +109,7 @@ def _reduced(
     a: Matrix | TiledArray, tile: int | None, engine: Engine, events: Sink | None
 ) -> tuple[Matrix, Matrix]:
     skinny = is_skinny(a)
-    matrix = leaves(a, tile) if skinny else square_tiles(a, tile)
+    matrix = leaves(a, tile) if skinny else square_tiles(a, tile, engine)
     rows, columns, edges = _cuts(matrix)
     q = engine.zeros((rows[-1], edges[-1]), promote(matrix.dtype))
     r = engine.zeros((edges[-1], columns[-1]), q.dtype)
@@ -135,8 +135,8 @@ def _complete(
     m, n = a.shape
     if m <= n:
         return _reduced(a, tile, engine, events)
-    _need_memory(m, promote(a.dtype))
-    matrix = square_tiles(a, tile)
+    _need_memory(m, promote(a.dtype), engine)
+    matrix = square_tiles(a, tile, engine)
     dtype = promote(matrix.dtype)
     reflectors, triangle = factorise(matrix, engine=engine, events=events)
     rest = reflectors.apply(_last_columns(matrix.layout, dtype), engine=engine, events=events)
@@ -167,14 +167,16 @@ def _last_columns(layout: Layout, dtype: np.dtype[Any]) -> TiledArray:
     return TiledArray(cut, dtype, tiles)
 
 
-def _need_memory(m: int, dtype: np.dtype[Any]) -> None:
-    """Refuse a complete Q that this machine could not hold."""
+def _need_memory(m: int, dtype: np.dtype[Any], engine: Engine) -> None:
+    """Refuse a complete Q that is larger than the memory of the engine, or of this machine."""
     needed = m * m * dtype.itemsize
-    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    allowed = budget(engine)
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if allowed is None else allowed
     if needed > present:
+        whose = "this machine has" if allowed is None else "the budget is"
         raise LinAlgError(
-            f"the complete Q of a matrix of {m:,} rows is {m:,}×{m:,}: {needed / 1e9:,.1f} GB, and this "
-            f"machine has {present / 1e9:,.1f} GB; use mode='reduced', or keep Q as reflectors "
+            f"the complete Q of a matrix of {m:,} rows is {m:,}×{m:,}: {human(needed)}, and {whose} "
+            f"{human(present)}; use mode='reduced', or keep Q as reflectors "
             "(linnet.algorithms.householder.factorise) and apply it"
         )
 
@@ -195,9 +197,9 @@ def is_skinny(a: Matrix | TiledArray) -> bool:
     return a.shape[0] >= _SKINNY * max(1, a.shape[1])
 
 
-def square_tiles(a: Matrix | TiledArray, tile: int | None) -> TiledArray:
+def square_tiles(a: Matrix | TiledArray, tile: int | None, engine: Engine | None = None) -> TiledArray:
     """The matrix in tiles that are square on the diagonal."""
-    side = tile_size(a.shape, promote(a.dtype), "qr") if tile is None else tile
+    side = tile_size(a.shape, promote(a.dtype), "qr", budget(engine)) if tile is None else tile
     matrix = as_matrix(a, side)
     need_square_tiles(matrix, "QR")
     return matrix

@@ -45,9 +45,9 @@ def run(
     return (current_engine() if engine is None else engine).run(bound, inputs, events=events)
 
 
-def budget(engine: Engine) -> int | None:
-    """The bytes an engine may take for tiles; None if it knows no limit."""
-    return getattr(engine, "memory", None)
+def budget(engine: Engine | None) -> int | None:
+    """The bytes that an engine (None: that of the session) may take for tiles; None if it knows no limit."""
+    return getattr(current_engine() if engine is None else engine, "memory", None)
 
 
 def need_square_tiles(matrix: TiledArray, what: str) -> None:

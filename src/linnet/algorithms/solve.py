@@ -64,6 +64,9 @@ def solve(
     A singular matrix is an error; one that is singular to working precision, as its pivots
     show, gives a `ConditionWarning` (small matrices in stacks are not judged).
 
+    The system is solved in its own dtype, as LAPACK does. NumPy solves float32 in float64 and
+    rounds the result: for its digits, at twice the time, give float64.
+
     >>> solve([[0.0, 2.0], [4.0, 1.0]], [2.0, 9.0])
     array([2., 1.])
     """
@@ -88,7 +91,7 @@ def solve(
         return solve(matrix, given[:, None], **options)[:, 0]
     if is_small(matrix, tile) or 0 in given.shape:
         return _solved_at_once(np.asarray(matrix), np.asarray(given))
-    left = cut(matrix, tile, "lu")
+    left = cut(matrix, tile, "lu", engine)
     return solved(left, cut_like_rows(given, left), engine, events).to_numpy()
 
 
@@ -231,7 +234,7 @@ def cho_factor(
         made = chol(array if lower else array.T)
         return CholeskyFactors(made if lower else made.T, lower)
     # Aᵀ has the upper triangle of A as its lower one, and its factor is the transpose of U.
-    matrix = cut(stack, tile, "cholesky")
+    matrix = cut(stack, tile, "cholesky", engine)
     matrix = matrix if lower else transposed(matrix)
     if matrix.layout.boundaries[0] != matrix.layout.boundaries[1]:
         raise InputError(f"cho_factor takes a matrix in square tiles on the diagonal; got {matrix}")

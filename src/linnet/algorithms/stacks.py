@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.algorithms.running import budget
 from linnet.algorithms.tuning import SHORTCUT, tile_size
+from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.kernels.fortran import promote
 from linnet.tiles import Layout, TiledArray
@@ -56,12 +58,16 @@ def is_small(a: Array | TiledArray, tile: int | None) -> bool:
     return 0 in a.shape or (isinstance(a, np.ndarray) and tile is None and max(a.shape[-2:]) < SHORTCUT)
 
 
-def cut(a: Array | TiledArray, tile: int | None, kind: str) -> TiledArray:
-    """A matrix in square tiles of the given size, or of the library's choice; tiled ones as they are."""
+def cut(a: Array | TiledArray, tile: int | None, kind: str, engine: Engine | None = None) -> TiledArray:
+    """A matrix in square tiles of the given size, or of the library's choice; tiled ones as they are.
+
+    The choice is one that the engine (None: that of the session) has the memory for.
+    """
     if isinstance(a, TiledArray):
         return a
-    side = even_side(max(a.shape), tile_size(a.shape, a.dtype, kind)) if tile is None else tile
-    return TiledArray.from_numpy(a, side, copy=False)
+    if tile is None:
+        tile = even_side(max(a.shape), tile_size(a.shape, a.dtype, kind, budget(engine)))
+    return TiledArray.from_numpy(a, tile, copy=False)
 
 
 def even_side(length: int, side: int) -> int:

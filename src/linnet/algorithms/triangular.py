@@ -134,7 +134,7 @@ def _solved(
             check_diagonal([square.diagonal()])
         solve_with(square, solution, lower, unit)
     else:
-        cut_matrix = cut(matrix, options["tile"], "triangular")
+        cut_matrix = cut(matrix, options["tile"], "triangular", options["engine"])
         cut_matrix = transposed(cut_matrix) if flip else cut_matrix
         if cut_matrix.layout.boundaries[0] != cut_matrix.layout.boundaries[1]:
             raise InputError(f"solve_triangular takes square tiles on the diagonal; got {cut_matrix}")

@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from linnet import kernels
 from linnet.errors import UnknownKernelError
 from linnet.kernels import pieces
+from linnet.kernels.fused import fused
 from linnet.kernels.operations import OPERATIONS, cast, operation
 
 FUSED = importlib.import_module("linnet.kernels.fused")

@@ -10,12 +10,17 @@ CHAPTERS = (
     "shapes",
     "joining",
     "manipulation",
+    "padding",
+    "blockwise",
     "indexing",
     "assignment",
+    "picking",
+    "searching",
     "cumulative",
     "nans",
     "quantiles",
     "reductions",
+    "sets",
     "sorting",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""

@@ -1,0 +1,355 @@
+"""Quantiles, percentiles and medians: exact with bounded memory, or approximate in one pass.
+
+Where tiles can hold the axes whole, each finds its own. Longer lines are searched digit by digit
+(`kernels.quantiles`): a few counting passes, then the few elements that are left. With
+`method="approximate"` every tile gives a few thousand of its order statistics, and the result is
+the element whose rank among these is right: it is wrong by less than 1/4096 of the number of elements.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays import chunking
+from linnet.arrays.building import blocks, folded, part, permuted, sliced
+from linnet.arrays.core import ArrayBase, as_node, axes_of, refuse_keywords, wrap
+from linnet.arrays.elementwise import apply
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.expression import Along, At, Node, Operand, Piece, Source
+from linnet.arrays.reductions import _NONE, reduction
+from linnet.arrays.shuffle import stored_as_they_are
+from linnet.arrays.wholes import fits_whole, whole_along
+from linnet.kernels.quantiles import DIGIT, between, from_keys, places
+from linnet.kernels.quantiles import METHODS as WAYS
+from linnet.tiles import Layout
+
+LONGEST = 8 * chunking.TARGET
+"""Bytes of a line that is still brought together in one tile."""
+
+_FEW = 1 << 17
+"""Elements that are brought together to end a search."""
+
+_SAMPLES = 2048
+"""Elements that a line of a tile gives to an approximate quantile."""
+
+
+def _asked(q: Any, whole: float = 1.0) -> NDArray[Any]:
+    """The quantiles asked for, as parts of 1; NumPy's errors for what is none."""
+    values = np.asarray(computed([q.node])[0] if isinstance(q, ArrayBase) else q)
+    if values.dtype.kind not in "fiub":
+        raise TypeError(f"q must be a real number or an array of them, not of dtype {values.dtype}")
+    values = np.true_divide(values, whole).astype(np.float64)
+    if values.size and not (np.min(values) >= 0 and np.max(values) <= 1):
+        kind, most = ("Quantiles", 1) if whole == 1 else ("Percentiles", 100)
+        raise ValueError(f"{kind} must be in the range [0, {most}]")
+    return values
+
+
+def _result_dtype(dtype: np.dtype[Any], q: Any, method: str) -> np.dtype[Any]:
+    """NumPy's dtype: a Python number as q does not widen it, an array does."""
+    if method == "median":
+        return np.asarray(np.median(np.zeros((2,), dtype))).dtype
+    probe = float(q) / 100 if type(q) in (int, float) else np.zeros((1,), np.asarray(q).dtype)
+    rule: Any = "lower" if method == "approximate" else method
+    return np.asarray(np.quantile(np.zeros((2,), dtype), probe, method=rule)).dtype
+
+
+def _found(
+    a: Any,
+    q: Any,
+    axis: Any,
+    method: str,
+    keepdims: Any,
+    weights: Any = None,
+    whole: float = 1.0,
+    skip_nan: bool = False,
+) -> Any:
+    """Quantiles of an array in tiles; `whole` is what q is a part of."""
+    node = as_node(a)
+    axes = axes_of(axis, node.ndim)
+    keep = keepdims is not _NONE and bool(keepdims)
+    if method not in (*WAYS, "approximate", "median"):
+        raise ValueError(f"{method!r} is not a valid method. Use one of: {', '.join((*WAYS, 'approximate'))}")
+    dtype = _result_dtype(node.dtype, q, method)
+    q = _asked(q, whole)
+    if weights is not None:
+        return wrap(_weighted(node, q, axes, method, dtype, keep, as_node(weights)))
+    if method == "approximate":
+        return _shaped(_approximate(node, q, axes, dtype, skip_nan), node, q, axes, keep)
+    line = math.prod(node.shape[axis] for axis in axes) * node.dtype.itemsize
+    if all(node.grid[axis] == 1 for axis in axes) or (line <= LONGEST and fits_whole(node, axes)):
+        return wrap(_in_tiles([whole_along(node, axes)], q, axes, method, dtype, keep, skip_nan))
+    return _shaped(_selected(node, q, axes, method, dtype, skip_nan), node, q, axes, keep)
+
+
+def _in_tiles(
+    nodes: list[Node],
+    q: NDArray[Any],
+    axes: tuple[int, ...],
+    method: str,
+    dtype: Any,
+    keep: bool,
+    skip_nan: bool = False,
+) -> Node:
+    node = nodes[0]
+    kept = [a for a in range(node.ndim) if keep or a not in axes]
+    own = tuple(At(0) if a in axes else Along(q.ndim + kept.index(a)) for a in range(node.ndim))
+    edges = tuple((0, 1) if a in axes else node.layout.boundaries[a] for a in kept)
+    layout = Layout((*((0, n) for n in q.shape), *edges))
+    attributes = {
+        "axes": axes,
+        "method": method,
+        "dtype": np.dtype(dtype).str,
+        "keepdims": keep,
+        "skip_nan": skip_nan,
+    }
+    rest = tuple(Operand(2 + k, own) for k in range(len(nodes) - 1))
+    piece = Piece(
+        "quantile_tile", (Operand(0, own), Operand(1, (At(0),) * q.ndim), *rest), tuple(attributes.items())
+    )
+    return blocks((node, Source(q, chunking.whole(q.shape)), *nodes[1:]), (piece,), layout, dtype)
+
+
+def _weighted(
+    node: Node, q: NDArray[Any], axes: tuple[int, ...], method: str, dtype: Any, keep: bool, weight: Node
+) -> Node:
+    from linnet.arrays.reductions import _weights as spread_weights
+
+    if method != "inverted_cdf":
+        raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
+    axis = axes if len(axes) < node.ndim else None
+    weight = spread_weights(node, weight, axis)
+    node = whole_along(node, axes)
+    weight = wrap(weight).rechunk(chunking.sizes(node.layout)).node
+    return _in_tiles([node, weight], q, axes, method, dtype, keep)
+
+
+def _lines(node: Node, axes: tuple[int, ...]) -> Node:
+    """The node with these axes as one, the last."""
+    kept = tuple(a for a in range(node.ndim) if a not in axes)
+    turned = permuted(node, (*kept, *axes))
+    if len(axes) == 1:
+        return turned
+    return wrap(turned).reshape((*(node.shape[a] for a in kept), -1)).node
+
+
+def _shaped(found: Any, node: Node, q: NDArray[Any], axes: tuple[int, ...], keep: bool) -> Any:
+    """Results over lines, with the folded axes again if they are to be kept."""
+    made = as_node(found)
+    if not keep:
+        return wrap(made)
+    kept = [a for a in range(node.ndim) if a not in axes]
+    back = tuple(-1 if a in axes else q.ndim + kept.index(a) for a in range(node.ndim))
+    return wrap(permuted(made, (*range(q.ndim), *back)))
+
+
+# ---- approximate
+
+
+def _approximate(node: Node, q: NDArray[Any], axes: tuple[int, ...], dtype: Any, skip_nan: bool) -> Node:
+    lines = _lines(node, axes)
+    edges = lines.layout.boundaries
+    last = lines.ndim - 1
+    samples = Layout((*edges[:last], tuple(range(0, _SAMPLES * (len(edges[last]) - 1) + 1, _SAMPLES))))
+    own = tuple(Along(a) for a in range(lines.ndim))
+    sketch = blocks(
+        (lines,),
+        (Piece("sketch_tile", (Operand(0, own),), (("count", _SAMPLES),)),),
+        lines.layout,
+        node.dtype,
+        2,
+    )
+    values = whole_along(part(sketch, 0, node.dtype, samples), (last,))
+    cut = chunking.sizes(values.layout)
+    weights = wrap(part(sketch, 1, np.float64, samples)).rechunk(cut).node
+    tile = tuple(At(0) if a == last else Along(q.ndim + a) for a in range(lines.ndim))
+    piece = Piece(
+        "quantile_sketch",
+        (Operand(0, tile), Operand(1, tile), Operand(2, (At(0),) * q.ndim)),
+        (("dtype", np.dtype(dtype).str), ("skip_nan", skip_nan)),
+    )
+    layout = Layout((*((0, n) for n in q.shape), *values.layout.boundaries[:last]))
+    return blocks((values, weights, Source(q, chunking.whole(q.shape))), (piece,), layout, dtype)
+
+
+# ---- lines longer than a tile
+
+
+def _selected(
+    node: Node, q: NDArray[Any], axes: tuple[int, ...], method: str, dtype: Any, skip_nan: bool
+) -> Any:
+    (kept,) = persisted([node])
+    lines = _lines(kept, axes)
+    outer = lines.shape[:-1]
+    made = np.empty((*q.shape, *outer), dtype)
+    for place in itertools.product(*map(range, outer)):
+        line = sliced(lines, [*(slice(i, i + 1) for i in place), slice(None)])
+        made[(..., *place)] = _of_line(line, q, method, dtype, skip_nan)
+    return made
+
+
+def _of_line(line: Node, q: NDArray[Any], method: str, dtype: Any, skip_nan: bool) -> Any:
+    count = math.prod(line.shape)
+    has_nan = line.dtype.kind in "fmM"
+    if has_nan:
+        test = np.isnan if line.dtype.kind == "f" else np.isnat
+        missing = folded(apply(test, wrap(line)).node, "count", tuple(range(line.ndim)), np.intp)
+        lost = int(computed([missing])[0])
+        count = count - lost if skip_nan else count
+        if (lost and not skip_nan) or not count:
+            return np.array("NaT" if line.dtype.kind in "mM" else np.nan, dtype)
+    low, high, share = places(count, q, method)
+    ranks = np.unique(np.concatenate([low.ravel(), high.ravel()]))
+    values = order_statistics(line, ranks)
+    first, second = (values[np.searchsorted(ranks, each)] for each in (low, high))
+    return between(first, second, share, dtype, method)
+
+
+def order_statistics(node: Node, ranks: NDArray[np.intp]) -> NDArray[Any]:
+    """The elements at these places (ascending) of a line, were it sorted; found by counting."""
+    bits = 8 * node.dtype.itemsize
+    shift = -(-bits // DIGIT) * DIGIT - DIGIT
+    prefixes = np.zeros(1, np.uint64)
+    which = np.zeros(ranks.size, np.intp)
+    left = ranks.astype(np.int64)  # to be skipped among the elements with the same leading bits
+    while True:
+        counts = _counts(node, prefixes, shift)
+        found = np.cumsum(counts, axis=1)
+        digit = np.array([np.searchsorted(found[w], r, "right") for w, r in zip(which, left, strict=True)])
+        left = left - np.where(digit > 0, found[which, digit - 1], 0)
+        chosen = (prefixes[which] << np.uint64(DIGIT)) | digit.astype(np.uint64)
+        if shift == 0:
+            return from_keys(chosen, node.dtype)
+        remaining = counts[which, digit]
+        prefixes, first, which = np.unique(chosen, return_index=True, return_inverse=True)
+        if remaining[first].sum() <= _FEW:
+            return _picked(node, prefixes, shift, which, left)
+        shift -= DIGIT
+
+
+def _picked(
+    node: Node, prefixes: NDArray[np.uint64], shift: int, which: NDArray[np.intp], left: NDArray[np.int64]
+) -> NDArray[Any]:
+    """The elements sought, once those that share their leading bits are few."""
+    (found,) = stored_as_they_are(
+        [_on_tiles("pick_prefixes", node, prefixes, shift, node.layout.boundaries[-1:], np.uint64)]
+    )
+    keys = np.sort(found.tiles.to_numpy())
+    starts = np.searchsorted(keys >> np.uint64(shift), prefixes)
+    return from_keys(keys[starts[which] + left], node.dtype)
+
+
+def _counts(node: Node, prefixes: NDArray[np.uint64], shift: int) -> NDArray[np.int64]:
+    """How often each digit occurs behind each of the leading bits."""
+    edges = (tuple(range(node.grid[-1] + 1)), (0, prefixes.size), (0, 1 << DIGIT))
+    counted = _on_tiles("count_digits", node, prefixes, shift, edges, np.int64)
+    (found,) = computed([folded(counted, "sum", (0,), np.int64, inner=np.int64)])
+    return found
+
+
+def _on_tiles(
+    kernel: str, node: Node, prefixes: NDArray[np.uint64], shift: int, edges: Any, dtype: Any
+) -> Node:
+    """A kernel on each tile of a line, whose other axes have length 1."""
+    own = (*(At(0),) * (node.ndim - 1), Along(0))
+    piece = Piece(kernel, (Operand(0, own), Operand(1, (At(0),))), (("shift", shift),))
+    return blocks((node, Source(prefixes, chunking.whole(prefixes.shape))), (piece,), Layout(edges), dtype)
+
+
+# ---- as NumPy names them
+
+
+@reduction(np.quantile, out_at=3)
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The quantiles over axes, by any of NumPy's methods or `method="approximate"`.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> quantile(asarray([3.0, 1.0, 2.0, 4.0], chunks=2), 0.5).compute()
+    np.float64(2.5)
+    """
+    return _found(a, q, axis, method, keepdims, weights)
+
+
+@reduction(np.percentile, out_at=3)
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The percentiles over axes; see `quantile`."""
+    return _found(a, q, axis, method, keepdims, weights, 100.0)
+
+
+@reduction(np.nanquantile, out_at=3)
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The quantiles over axes of what is not NaN."""
+    refuse_keywords("nanquantile", weights=(weights, None))
+    return _found(a, q, axis, method, keepdims, skip_nan=True)
+
+
+@reduction(np.nanpercentile, out_at=3)
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: Any = False,
+    *,
+    weights: Any = None,
+) -> Any:
+    """The percentiles over axes of what is not NaN."""
+    refuse_keywords("nanpercentile", weights=(weights, None))
+    return _found(a, q, axis, method, keepdims, None, 100.0, skip_nan=True)
+
+
+@reduction(np.median, out_at=2)
+def median(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
+    """The median over axes: the mean of the two elements in the middle."""
+    return _found(a, 0.5, axis, "median", keepdims)
+
+
+@reduction(np.nanmedian, out_at=2)
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
+    """The median over axes of what is not NaN."""
+    return _found(a, 0.5, axis, "median", keepdims, skip_nan=True)
+
+
+METHODS: dict[str, Any] = {}
+__all__ = ["median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"]

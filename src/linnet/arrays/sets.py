@@ -1,0 +1,255 @@
+"""Distinct elements and sets. How many there are depends on the values, so these functions compute.
+
+Each tile gives its own distinct elements; these are shuffled so that equal ones meet in one
+bucket (`shuffle`), and the buckets, one behind another, are the result.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from linnet.arrays import chunking
+from linnet.arrays.building import blocks, concatenated, filled, part, recut
+from linnet.arrays.core import as_node, chunked, wrap, wrapped
+from linnet.arrays.elementwise import apply, cast
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Piece, Source, Span, Stored
+from linnet.arrays.shuffle import buckets_for, merged, shuffle, stored_as_they_are
+from linnet.arrays.wholes import gathered
+
+ONE_TILE = chunking.TARGET
+"""Bytes up to which the distinct elements of an array are found in one tile."""
+
+
+class UniqueAll(NamedTuple):
+    """What the array API standard calls the result of `unique_all`."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """The result of `unique_counts`."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """The result of `unique_inverse`."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def _flat(x: Any) -> Node:
+    node = as_node(x)
+    return node if node.ndim == 1 else wrap(node).reshape((-1,)).node
+
+
+def _is_short(node: Node) -> bool:
+    return node.grid == (1,) or math.prod(node.shape) * node.dtype.itemsize <= ONE_TILE
+
+
+def _tile_columns(node: Node, equal_nan: bool) -> Blocks:
+    starts = Entry(0, node.layout.boundaries[0][:-1])
+    piece = Piece("unique_tile", (Operand(0, (Along(0),)), starts), (("equal_nan", equal_nan),))
+    return blocks((node,), (piece,), node.layout, node.dtype, 4)
+
+
+def _distinct(x: Any, inverse: bool = False, equal_nan: bool = True) -> tuple[Any, Any, Any, Any]:
+    """Values, first places, inverse (None unless asked for) and counts, as arrays."""
+    node = _flat(x)
+    shape = as_node(x).shape
+    if _is_short(node):
+        (whole,) = computed([recut(node, chunking.whole(node.shape))])
+        found = np.unique(
+            whole, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan
+        )
+        values, first, places, counts = map(wrapped, found)
+        return values, first, places.reshape(shape), counts
+    columns = _tile_columns(node, equal_nan)
+    wanted: list[Node] = [part(columns, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
+    if inverse:
+        wanted.append(part(columns, 3, np.intp))
+    kept = persisted(wanted)
+    tiles = stored_as_they_are(kept[:3])
+    split, _, layout = shuffle(tiles, buckets_for(tiles[0]), divide_equals=False)
+    bucket = merged("unique_bucket", split, layout, node.dtype, equal_nan=equal_nan)
+    several = Blocks(bucket.inputs, bucket.pieces, bucket.shape, bucket.dtype, layout, 3)
+    values, first, counts = stored_as_they_are(
+        [part(several, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
+    )
+    places = wrap(_inverse(split[0], values, layout, kept[3], equal_nan)).reshape(shape) if inverse else None
+    return wrap(values), wrap(first), places, wrap(counts)
+
+
+def _inverse(split: Blocks, values: Stored, layout: Any, inverse: Node, equal_nan: bool) -> Node:
+    """Ranks go back from the buckets to the tiles they came from."""
+    runs, buckets = split.grid[0], layout.grid[0]
+    pieces = Operand(0, (Span(0, runs), Along(0)))
+    offset = Entry(0, values.layout.boundaries[0][:-1])
+    rank = Piece("rank_bucket", (pieces, offset), (("equal_nan", equal_nan),))
+    ranks = blocks((split,), (rank,), layout, np.intp, runs)
+    back = Piece("inverse_tile", (Operand(0, (Span(0, buckets), Along(0))), Operand(1, (Along(0),))))
+    return blocks((ranks, inverse), (back,), inverse.layout, np.intp)
+
+
+def _small_unique(*args: Any, gather: bool = False, **kwargs: Any) -> Any:
+    return np.unique(*args, **kwargs)
+
+
+@chunked(np.unique, small=_small_unique)
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    sorted: bool = True,
+    gather: bool = False,
+) -> Any:
+    """The distinct elements in order, as `np.unique`; along an axis the array is gathered.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> unique(asarray([3, 1, 3], chunks=1)).compute()
+    array([1, 3])
+    """
+    if axis is not None:
+        options: Any = {
+            "return_index": return_index,
+            "return_inverse": return_inverse,
+            "return_counts": return_counts,
+            "equal_nan": equal_nan,
+        }
+        made = gathered(
+            lambda a: np.unique(a, axis=axis, **options), [as_node(ar)], "unique with axis=", gather
+        )
+        return tuple(map(wrapped, made)) if isinstance(made, tuple) else wrapped(made)
+    values, first, inverse, counts = _distinct(ar, return_inverse, equal_nan)
+    wanted = [(first, return_index), (inverse, return_inverse), (counts, return_counts)]
+    chosen = [each for each, asked in wanted if asked]
+    return (values, *chosen) if chosen else values
+
+
+@chunked(np.unique_all)
+def unique_all(x: Any, /) -> Any:
+    """Distinct elements, where each is first, which of them each element is, and how often each occurs."""
+    values, first, inverse, counts = _distinct(x, True, False)
+    return UniqueAll(values, first, inverse, counts)
+
+
+@chunked(np.unique_counts)
+def unique_counts(x: Any, /) -> Any:
+    """Distinct elements, and how often each occurs."""
+    values, _, _, counts = _distinct(x, False, False)
+    return UniqueCounts(values, counts)
+
+
+@chunked(np.unique_inverse)
+def unique_inverse(x: Any, /) -> Any:
+    """Distinct elements, and for each element which of them it is."""
+    values, _, inverse, _ = _distinct(x, True, False)
+    return UniqueInverse(values, inverse)
+
+
+@chunked(np.unique_values)
+def unique_values(x: Any, /) -> Any:
+    """Distinct elements."""
+    return _distinct(x, False, False)[0]
+
+
+# ---- two sets
+
+
+def _compared(one: Any, other: Any, keep: tuple[int, ...]) -> list[Any]:
+    """Values by the sets they occur in, with their first places in both."""
+    nodes = [_flat(one), _flat(other)]
+    dtype = np.result_type(*(node.dtype for node in nodes))
+    columns: list[list[Node]] = [[], [], []]
+    for side, node in enumerate(nodes, 1):
+        if not node.shape[0]:
+            continue
+        values, first, _, _ = _distinct(wrap(cast(node, dtype)))
+        kept = values.node.layout
+        columns[0].append(persisted([values.node])[0])
+        columns[1].append(recut(first.node, kept))
+        columns[2].append(filled(kept.shape, side, np.intp, kept))
+    if not columns[0]:
+        empty = Source(np.empty((0,), np.intp))
+        return [wrap(Source(np.empty((0,), dtype))), wrap(empty), wrap(empty)]
+    joined = [
+        concatenated(each, 0, kind) for each, kind in zip(columns, (dtype, np.intp, np.intp), strict=True)
+    ]
+    split, _, layout = shuffle(persisted(joined), buckets_for(joined[0]), divide_equals=False)
+    bucket = merged("common_bucket", split, layout, dtype, keep=keep)
+    several = Blocks(bucket.inputs, bucket.pieces, bucket.shape, bucket.dtype, layout, 3)
+    made = stored_as_they_are([part(several, k, d) for k, d in enumerate((dtype, np.intp, np.intp))])
+    return [wrap(each) for each in made]
+
+
+@chunked(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The distinct elements of both."""
+    return _compared(ar1, ar2, (1, 2, 3))[0]
+
+
+@chunked(np.intersect1d)
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The distinct elements that occur in both, and with `return_indices` where they are first."""
+    found = _compared(ar1, ar2, (3,))
+    return tuple(found) if return_indices else found[0]
+
+
+@chunked(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The distinct elements that occur in one of them only."""
+    return _compared(ar1, ar2, (1, 2))[0]
+
+
+@chunked(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The distinct elements of the first that do not occur in the second."""
+    if assume_unique:  # NumPy then keeps their order
+        flat = wrap(_flat(ar1))
+        return flat[isin(flat, ar2, invert=True)]
+    return wrap(cast(_compared(ar1, ar2, (1,))[0].node, as_node(ar1).dtype))
+
+
+@chunked(np.isin)
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
+) -> Any:
+    """Which elements occur among `test_elements`."""
+    node, test = as_node(element), _flat(test_elements)
+    if test.grid != (1,):
+        test = unique(wrap(test)).node
+    own = tuple(Along(a) for a in range(node.ndim))
+    found: Any = None
+    for tile in range(test.grid[0]):
+        piece = Piece("isin_tile", (Operand(0, own), Operand(1, (At(tile),))))
+        here = wrap(blocks((node, test), (piece,), node.layout, bool))
+        found = here if found is None else apply(np.logical_or, found, here)
+    return apply(np.logical_not, found) if invert else found
+
+
+METHODS: dict[str, Any] = {}
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]

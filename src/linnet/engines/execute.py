@@ -75,6 +75,11 @@ class Executor:
             overwrite = self._overwrite(kernel, call, arguments, taken, len(read) < len(tiles))
             if overwrite:
                 attributes = {**attributes, "overwrite": overwrite}
+        place = None
+        if kernel.into and type(key := call.outputs[0]) is TileKey:
+            place = self._store.place(key)
+            if place is not None:
+                attributes = {**attributes, "into": place}
         start = perf_counter()
         try:
             result = kernel.function(*arguments, **attributes)
@@ -84,7 +89,7 @@ class Executor:
         put = self._store.put
         if type(result) is np.ndarray and kernel.outputs == 1 and type(key := call.outputs[0]) is TileKey:
             # With one output, whoever reads from this task reads that tile.
-            tile = detached(result, tiles, taken, _NONE)
+            tile = result if result is place else detached(result, tiles, taken, _NONE)
             written = [(key, tile.nbytes)]
             return Done(read, written, _NONE if put(key, tile, children) else written, seconds)
         written, unread, made = [], [], []

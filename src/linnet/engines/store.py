@@ -71,9 +71,18 @@ class TileStore:
         self._tiles[key] = tile
         return True
 
+    def place(self, key: TileKey) -> Tile | None:
+        """Where the caller wants a tile to be, if a kernel can write it there: in memory."""
+        if key[0] not in self._out:
+            return None
+        place = self._out[key[0]].get(key[1])
+        return None if self._scratch is not None and place is not None and place_of(place) else place
+
     def _placed(self, key: TileKey, tile: Tile) -> Tile:
         """The tile, copied to where the caller wants it; the copy is kept, unless it is in a file."""
         place = self._out[key.array].get(key.index)
+        if tile is place:
+            return place.view()
         if place is None or place.shape != tile.shape:
             expected = "no tile is" if place is None else f"a tile of shape {place.shape} is"
             raise InputError(

@@ -309,7 +309,9 @@ def _fused_flops(*given: Any, loads: Any, steps: Any, results: Any, sized: int =
     return _plan(loads, steps, results, sized).size(given) * float(len(steps) + folds)
 
 
-@kernel("fused", shape=_fused_shapes, dtype=_fused_dtypes, flops=_fused_flops, inplace=tuple(range(8)))
+@kernel(
+    "fused", shape=_fused_shapes, dtype=_fused_dtypes, flops=_fused_flops, inplace=tuple(range(8)), into=True
+)
 def fused(
     *arguments: Any,
     loads: Loads,

@@ -48,6 +48,9 @@ class Kernel:
     """Whether equal operands give bit-equal results."""
     thread_invariant: bool = False
     """Whether the result has the same bits on any number of BLAS threads."""
+    into: bool = False
+    """Whether its function takes a keyword `into`: an array, or None, to write its only result to. It
+    returns that array if it did."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{inspect.signature(self.function)}>"
@@ -66,6 +69,7 @@ def kernel(
     inplace: int | tuple[int, ...] = (),
     deterministic: bool = True,
     thread_invariant: bool = False,
+    into: bool = False,
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
@@ -109,7 +113,7 @@ def kernel(
                 f"give {'.'.join(_origin(function))} another name"
             )
         made = Kernel(
-            label, function, outputs, shape, dtype, flops, positions, deterministic, thread_invariant
+            label, function, outputs, shape, dtype, flops, positions, deterministic, thread_invariant, into
         )
         _KERNELS[label] = made
         return made

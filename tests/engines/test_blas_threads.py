@@ -10,8 +10,10 @@ import scipy.linalg.cython_lapack  # noqa: F401  its BLAS is loaded before anybo
 import threadpoolctl
 from engine_samples import matrix, run
 
+from linnet import kernels
 from linnet.algorithms.cholesky import factor
 from linnet.engines import Threads
+from linnet.engines.blas import Library, belongs_to_process
 from linnet.kernels import kernel
 from linnet.programs import In, Out, tile_program
 from linnet.tiles import TiledArray
@@ -112,3 +114,54 @@ def test_blas_is_limited_while_tasks_run_and_given_back_after():
     assert len(seen) == 4
     assert {count for counts in seen for count in counts} == {1}
     assert [each["num_threads"] for each in threadpoolctl.threadpool_info()] == before
+
+
+def test_a_limit_that_belongs_to_the_thread_is_told_from_one_of_the_process():
+    own, whole = threading.local(), [4]
+
+    def set_own(count):
+        own.count = count
+
+    def set_whole(count):
+        whole[0] = count
+
+    assert not belongs_to_process(lambda: getattr(own, "count", 4), set_own)
+    assert belongs_to_process(lambda: whole[0], set_whole)
+    assert whole == [4]
+
+
+def test_the_last_of_several_runs_gives_the_limit_back():
+    count = [3]
+    library = Library(lambda: count[0], lambda threads: count.__setitem__(0, threads), shared=True)
+    seen = []
+    for step in (library.hold, library.hold, library.let_go, library.let_go, library.let_go):
+        step()
+        seen.append(count[0])
+    assert seen == [1, 1, 1, 3, 3]
+
+
+def test_another_thread_that_limits_blas_does_not_get_in_the_way():
+    # threadpoolctl lets only that thread change OpenBLAS
+    ready, over = threading.Event(), threading.Event()
+
+    def hold():
+        with threadpoolctl.threadpool_limits(2, user_api="blas"):
+            ready.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    ready.wait()
+    try:
+        assert threads_seen(small, Threads(2)) == [1]
+        counts = {lib["num_threads"] for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"}
+        assert counts == {2}
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ["gemm", "gemm_add", "trsm", "syrk", "chol"])
+def test_kernels_whose_bits_change_with_the_threads_of_blas_do_not_claim_otherwise(name):
+    # compared on 1 to 4 threads of OpenBLAS, over shapes and dtypes: none of them keeps its bits
+    assert not kernels.get(name).thread_invariant

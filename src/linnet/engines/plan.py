@@ -17,8 +17,9 @@ from linnet.tiles import TiledArray
 
 _KEPT = 50_000
 """Tasks of the largest plan that is kept: about 5 MB."""
-_SHORT = 40e-6
-"""Seconds in a kernel under which two workers would only wait for each other, at the interpreter's lock."""
+_SHORT = 20e-6
+"""Seconds in a kernel under which two workers would only wait for each other, at the interpreter's
+lock. Measured with kernels that let go of it: from about here on two are faster than one."""
 
 _lock = threading.Lock()
 _plans: weakref.WeakKeyDictionary[BoundProgram, Plan] = weakref.WeakKeyDictionary()
@@ -77,15 +78,15 @@ class Plan:
     def took(self, number: int, seconds: float) -> None:
         """A task took so long in its kernel.
 
-        A kernel never takes less than it needs, but more while others hold the interpreter's
-        lock: a shorter time is believed at once, a longer one little by little.
+        A kernel never takes less than it needs, but may have to wait milliseconds for the
+        interpreter's lock: a shorter time is believed at once, a longer one when it comes again.
         """
         statement = bisect_right(self._offsets, number) - 1
         known = self._seconds[statement]
         if known is None or seconds < known:
             self._seconds[statement] = seconds
         else:
-            self._seconds[statement] = known + (seconds - known) / 8
+            self._seconds[statement] = min(seconds, 2 * known)
 
     def short(self, number: int) -> bool:
         """Whether a task is known to be short, as are others of its statement."""

@@ -54,11 +54,13 @@ class Threads:
         `memory`, in bytes or as "2 GB", bounds what tiles take; those needed latest go to
         files in `scratch` (None: the system's folder for temporary files). Arrays given in
         memory do not count; arrays given as `np.memmap` do, as far as they are read. On top
-        of it come buffers of BLAS and what the allocator keeps: the measured peak of resident
-        memory is 1.1 to 1.7 times the budget.
+        of it come buffers of BLAS and what kernels need while they run: the measured peak of
+        resident memory is up to 1.1 times the budget and 4 MB a worker, under glibc. Other
+        allocators may keep more of what is freed.
 
         A task that runs alone gets all cores. With `deterministic=True` only tasks do whose
-        results have the same bits on any number of cores.
+        kernels declare that their results have the same bits on any number of threads. No kernel
+        around BLAS does: the bits of OpenBLAS's products, solves and factorisations change.
         """
         if workers is not None and workers < 1:
             raise InputError(f"workers={workers}: give at least 1, or None for one per core")

@@ -81,7 +81,7 @@ class TileStore:
     def _placed(self, key: TileKey, tile: Tile) -> Tile:
         """The tile, copied to where the caller wants it; the copy is kept, unless it is in a file."""
         place = self._out[key.array].get(key.index)
-        if tile is place:
+        if place is not None and tile is place:
             return place.view()
         if place is None or place.shape != tile.shape:
             expected = "no tile is" if place is None else f"a tile of shape {place.shape} is"

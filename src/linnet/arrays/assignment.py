@@ -72,10 +72,10 @@ def setitem(x: Any, key: Any, value: Any) -> None:
 
 def _assigned_small(x: Any, key: Any, value: Any) -> bool:
     def put(key: Any, value: Any) -> None:
-        if not x._fresh:
-            x._node = Source(x._node.data.copy(), x._node._layout)
-        x._node.data[key] = value
-        x._fresh = True
+        # Short enough to be copied each time: what NumPy made of it before may be a view.
+        data = x._node.data.copy()
+        data[key] = value
+        x._node = Source(data, x._node._layout)
 
     return direct(put, (key, value), {}) is not NotImplemented
 

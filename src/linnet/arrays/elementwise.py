@@ -200,8 +200,14 @@ for _name, _target in ALIASES.items():
 
 
 @chunked(np.where)
-def where(condition: Any, x: Any, y: Any) -> Any:
-    """Elements of `x` where the condition holds, else of `y`."""
+def where(condition: Any, x: Any = None, y: Any = None) -> Any:
+    """Elements of `x` where the condition holds, else of `y`; without these, where it holds."""
+    if x is None or y is None:
+        if x is not None or y is not None:
+            raise ValueError("either both or neither of x and y should be given")
+        from linnet.arrays.searching import nonzero
+
+        return nonzero(condition)
     mask, one, other = operand(condition), operand(x), operand(y)
     dtype = np.result_type(*(n.dtype if isinstance(n, Node) else n for n in (one, other)))
     nodes = [as_node(condition) if not isinstance(mask, Node) else mask]

@@ -1,0 +1,406 @@
+"""Functions that take elements by position, and put them there: take, choose, compress, diagonals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays import chunking
+from linnet.arrays.assignment import setitem
+from linnet.arrays.building import blocks, constant, folded, mapped, permuted, recut
+from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped
+from linnet.arrays.elementwise import _placed, apply, cast, operand
+from linnet.arrays.evaluation import computed
+from linnet.arrays.expression import Access, Along, At, Node, Operand, Piece
+from linnet.arrays.gathering import gathered
+from linnet.arrays.indexing import indexed
+from linnet.arrays.reductions import sum as summed
+from linnet.tiles import Layout
+from linnet.tiles.layout import Boundaries
+
+
+def known(values: Any) -> NDArray[Any]:
+    """Values that a plan depends on: lazy ones are computed."""
+    return computed([values.node])[0] if isinstance(values, ArrayBase) else np.asarray(values)
+
+
+def _stored(result: Any, out: Any, name: str) -> Any:
+    return result if out is None else _placed(result, out, True, name)
+
+
+def settled(indices: Any, length: int, mode: str, axis: int | None = None) -> NDArray[np.intp]:
+    """Positions inside an axis, as `mode` says: "raise", "wrap" or "clip"."""
+    array = known(indices)
+    if array.size == 0 and not isinstance(indices, ArrayBase | np.ndarray):
+        array = array.astype(np.intp)
+    array = array.astype(np.intp, casting="same_kind", copy=False)
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    if array.size and not length:
+        raise IndexError("cannot do a non-empty take from an empty axes.")
+    if mode == "clip":
+        return np.clip(array, 0, max(0, length - 1))
+    if mode == "raise":
+        wrong = (array < -length) | (array >= length)
+        if wrong.any():
+            where_text = "" if axis is None else f" for axis {axis}"
+            raise IndexError(f"index {array[wrong][0]} is out of bounds{where_text} with size {length}")
+    return np.where(array < 0, array + length, array) if mode == "raise" else array % max(1, length)
+
+
+def flat_picked(node: Node, flat: NDArray[np.intp]) -> Node:
+    """Elements at positions in row-major order."""
+    if not node.ndim:
+        return mapped("fill", [node], node.dtype, shape=flat.shape)
+    return gathered(node, range(node.ndim), list(np.unravel_index(flat, node.shape)))
+
+
+@chunked(np.take)
+def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
+    """Elements at positions along an axis; without one, in row-major order.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> take(asarray(np.arange(6).reshape(2, 3), chunks=1), [2, 0], axis=1).compute()
+    array([[2, 0],
+           [5, 3]])
+    """
+    node = as_node(a)
+    if axis is None:
+        return _stored(wrap(flat_picked(node, settled(indices, math.prod(node.shape), mode))), out, "take")
+    if not node.ndim:
+        node = permuted(node, (-1,))
+    axis = axis_of(axis, node.ndim)
+    positions = settled(indices, node.shape[axis], mode, axis)
+    return _stored(wrap(gathered(node, [axis], [positions], axis)), out, "take")
+
+
+@chunked(np.take_along_axis)
+def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
+    """Elements of each line along an axis, at the positions in the line of `indices`."""
+    node, index = as_node(arr), as_node(indices)
+    if index.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        return take(wrap(node), indices)
+    if index.ndim != node.ndim:
+        raise ValueError("`indices` and `arr` must have the same number of dimensions")
+    axis = axis_of(axis, node.ndim)
+    if not isinstance(indices, ArrayBase):
+        settled(indices, node.shape[axis], "raise", axis)
+    if node.ndim == 1:
+        return wrap(indexed(node, wrap(index)))
+    return wrap(_taken_along(node, index, axis))
+
+
+def _taken_along(node: Node, index: Node, axis: int) -> Node:
+    """Lines lie whole in tiles; the index may stay lazy."""
+    others = [(n, m) for a, (n, m) in enumerate(zip(node.shape, index.shape, strict=True)) if a != axis]
+    if any(n != m and 1 not in (n, m) for n, m in others):
+        raise IndexError(
+            f"shape mismatch: lines of shapes {node.shape} and {index.shape} along axis {axis} cannot be "
+            "broadcast together"
+        )
+    if node.grid[axis] == 1:
+        cut = node.layout
+    else:
+        chunks = tuple(-1 if a == axis else "auto" for a in range(node.ndim))
+        cut = chunking.normalized(chunks, node.shape, node.dtype)
+    edges: list[Boundaries] = []
+    inputs: list[tuple[list[Boundaries], list[Access]]] = [([], []), ([], [])]
+    for a, (n, m) in enumerate(zip(node.shape, index.shape, strict=True)):
+        if a == axis:
+            edges.append(index.layout.boundaries[a])
+            steps: list[tuple[Boundaries, Access]] = [((0, n), At(0)), (edges[-1], Along(a))]
+        else:
+            edges.append(cut.boundaries[a] if n != 1 else index.layout.boundaries[a])
+            steps = [(edges[-1], Along(a)) if k == edges[-1][-1] else ((0, 1), At(0)) for k in (n, m)]
+        for (cuts, access), (cut_here, read) in zip(inputs, steps, strict=True):
+            cuts.append(cut_here)
+            access.append(read)
+    operands = tuple(Operand(which, tuple(access)) for which, (_, access) in enumerate(inputs))
+    nodes = [recut(each, Layout(tuple(cuts))) for each, (cuts, _) in zip((node, index), inputs, strict=True)]
+    return blocks(
+        nodes, (Piece("take_along", operands, (("axis", axis),)),), Layout(tuple(edges)), node.dtype
+    )
+
+
+# ---- putting
+
+
+def _own(a: Any, function: str) -> Any:
+    if not isinstance(a, ArrayBase):
+        raise TypeError(f"{function} writes into an array of linnet's, not into {type(a).__name__}")
+    return a
+
+
+def _put_flat(a: Any, flat: NDArray[np.intp], values: NDArray[Any]) -> None:
+    """Values, again and again from the beginning, at positions in row-major order."""
+    if flat.size and values.size:
+        key = np.unravel_index(flat.reshape(-1), a.shape) if a.shape else ()
+        repeated = np.resize(values, flat.size)
+        setitem(a, key, repeated if a.shape else repeated[-1])
+
+
+def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
+    """Put values at positions in row-major order.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> x = asarray(np.zeros(4), chunks=2)
+    >>> put(x, [3, 0], [7, 8])
+    >>> x.compute()
+    array([8., 0., 0., 7.])
+    """
+    _put_flat(_own(a, "put"), settled(ind, math.prod(a.shape), mode), known(v))
+
+
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
+    """Put values into each line along an axis, at the positions in the line of `indices`."""
+    _own(arr, "put_along_axis")
+    index = known(indices)
+    if index.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError("when axis=None, `indices` must have a single dimension.")
+        key: Any = np.unravel_index(settled(index, math.prod(arr.shape), "raise"), arr.shape)
+    else:
+        if index.ndim != arr.ndim:
+            raise ValueError("`indices` and `arr` must have the same number of dimensions")
+        axis = axis_of(axis, arr.ndim)
+        lines = np.ogrid[tuple(slice(n) for n in arr.shape)]
+        key = tuple(index if a == axis else line for a, line in enumerate(lines))
+    setitem(arr, key, values)
+
+
+def putmask(a: Any, mask: Any, values: Any) -> None:
+    """Replace elements under a mask; values shorter than the array are repeated over all of it."""
+    _own(a, "putmask")
+    condition = cast(as_node(mask), bool)
+    if math.prod(condition.shape) != math.prod(a.shape):
+        raise ValueError(
+            f"putmask: mask of shape {condition.shape} and data of shape {a.shape} must be the same size"
+        )
+    value = as_node(values)
+    if not np.can_cast(value.dtype, a.dtype, "same_kind") and isinstance(values, ArrayBase | np.ndarray):
+        raise TypeError(f"putmask: values of dtype {value.dtype} cannot be cast to {a.dtype}")
+    if condition.shape == a.shape and value.shape == a.shape:
+        a._node = mapped("where", [condition, cast(value, a.dtype), a.node], a.dtype, layout=a.node.layout)
+        return
+    flat = np.flatnonzero(known(wrap(condition)))
+    if math.prod(value.shape):
+        line = known(values).reshape(-1)
+        _put_each(a, flat, line[flat % len(line)])
+
+
+def _put_each(a: Any, flat: NDArray[np.intp], values: NDArray[Any]) -> None:
+    if flat.size:
+        setitem(a, np.unravel_index(flat, a.shape) if a.shape else (), values if a.shape else values[-1])
+
+
+def place(arr: Any, mask: Any, vals: Any) -> None:
+    """Replace elements under a mask by values, one after the other and again from the beginning."""
+    _own(arr, "place")
+    flat = np.flatnonzero(known(mask))
+    values = known(vals).reshape(-1)
+    if known(mask).size != math.prod(arr.shape):
+        raise ValueError(
+            f"place: mask of shape {np.shape(mask)} and array of shape {arr.shape} must be the same size"
+        )
+    if flat.size and not values.size:
+        raise ValueError("Cannot insert from an empty array!")
+    _put_flat(arr, flat, values)
+
+
+# NumPy's own would write into memory that others may share, so there is no straight path to them.
+NUMPY.update({np.put: put, np.put_along_axis: put_along_axis, np.putmask: putmask, np.place: place})
+
+
+# ---- choosing
+
+
+@chunked(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    """For each element the choice whose number it is.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> choose(asarray([1, 0, 1], chunks=1), [[1, 2, 3], [10, 20, 30]]).compute()
+    array([10,  2, 30])
+    """
+    index = as_node(a)
+    if index.dtype.kind not in "iub":
+        raise TypeError(
+            f"Cannot cast array data from {index.dtype!r} to dtype('int64') according to the rule 'safe'"
+        )
+    options = _options(choices)
+    number = len(options)
+    if mode == "raise":
+        low, high = extremes(index)
+        if low < 0 or high >= number:
+            raise ValueError("invalid entry in choice array")
+        selector: Any = wrap(index)
+    elif mode == "wrap":
+        selector = apply(np.remainder, wrap(cast(index, np.int64)), number)
+    elif mode == "clip":
+        selector = apply(np.minimum, apply(np.maximum, wrap(cast(index, np.int64)), 0), number - 1)
+    else:
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
+    nodes, dtype = _alike(options)
+    shape = np.broadcast_shapes(index.shape, *(each.shape for each in nodes))
+    found = nodes[-1]
+    for position in range(number - 2, -1, -1):
+        condition = apply(np.equal, selector, position).node
+        found = mapped("where", [condition, nodes[position], found], dtype)
+    if found.shape != shape:
+        found = mapped("fill", [found], dtype, shape=shape)
+    return _stored(wrap(found), out, "choose")
+
+
+def _alike(items: Sequence[Any]) -> tuple[list[Node], np.dtype[Any]]:
+    """Arrays and Python scalars in their common dtype."""
+    operands = [operand(each) for each in items]
+    dtype = np.result_type(*(o.dtype if isinstance(o, Node) else o for o in operands))
+    return [cast(o, dtype) if isinstance(o, Node) else constant(o, dtype) for o in operands], dtype
+
+
+def _options(choices: Any) -> list[Any]:
+    if isinstance(choices, ArrayBase):
+        return [wrap(indexed(choices.node, place)) for place in range(choices.node.shape[0])]
+    return list(choices)
+
+
+def extremes(node: Node) -> tuple[Any, Any]:
+    if not math.prod(node.shape):
+        return 0, 0
+    axes = tuple(range(node.ndim))
+    low, high = computed([folded(node, kind, axes, node.dtype) for kind in ("min", "max")])
+    return low[()], high[()]
+
+
+@chunked(np.select)
+def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
+    """The choice of the first condition that holds, else the default."""
+    conditions, choices = list(condlist), list(choicelist)
+    if len(conditions) != len(choices):
+        raise ValueError("list of cases must be same length as list of conditions")
+    if not conditions:
+        raise ValueError("select with an empty condition list is not possible")
+    for number, condition in enumerate(conditions):
+        if as_node(condition).dtype != bool:
+            raise TypeError(f"invalid entry {number} in condlist: should be boolean ndarray")
+    nodes, dtype = _alike([*choices, default])
+    shape = np.broadcast_shapes(*(as_node(c).shape for c in conditions), *(n.shape for n in nodes))
+    found = nodes[-1]
+    for condition, choice in zip(reversed(conditions), reversed(nodes[:-1]), strict=True):
+        found = mapped("where", [as_node(condition), choice, found], dtype)
+    return wrap(found if found.shape == shape else mapped("fill", [found], dtype, shape=shape))
+
+
+@chunked(np.compress)
+def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
+    """The slices along an axis for which the condition holds."""
+    mask = known(condition)
+    if mask.ndim != 1:
+        raise ValueError("condition must be a 1-d array")
+    return take(a if isinstance(a, ArrayBase) else wrapped(np.asarray(a)), np.flatnonzero(mask), axis, out)
+
+
+@chunked(np.extract)
+def extract(condition: Any, arr: Any) -> Any:
+    """The elements for which the condition holds, in row-major order."""
+    node, mask = as_node(arr), cast(as_node(condition), bool)
+    if mask.shape == node.shape and node.ndim:
+        return wrap(indexed(node, wrap(mask)))
+    flat = np.flatnonzero(known(wrap(mask)))
+    return wrap(flat_picked(node, settled(flat, math.prod(node.shape), "raise")))
+
+
+# ---- diagonals
+
+
+@chunked(np.diagonal)
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """The diagonal of the matrices in two axes, as the last axis.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> diagonal(asarray(np.arange(9).reshape(3, 3), chunks=2), offset=1).compute()
+    array([1, 5])
+    """
+    node = as_node(a)
+    if node.ndim < 2:
+        raise ValueError("diag requires an array of at least two dimensions")
+    first, second = axis_of(axis1, node.ndim, "axis1"), axis_of(axis2, node.ndim, "axis2")
+    if first == second:
+        raise ValueError("axis1 and axis2 cannot be the same")
+    down, right = max(0, -offset), max(0, offset)
+    length = max(0, min(node.shape[first] - down, node.shape[second] - right))
+    lines = {first: np.arange(down, down + length), second: np.arange(right, right + length)}
+    axes = sorted(lines)
+    return wrap(gathered(node, axes, [lines[axis] for axis in axes], node.ndim - 2))
+
+
+@chunked(np.trace)
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
+    """The sum along the diagonal of the matrices in two axes."""
+    return summed(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
+    """Replace the main diagonal; with `wrap`, that of a tall matrix goes on after a row."""
+    _own(a, "fill_diagonal")
+    shape = a.shape
+    if len(shape) < 2:
+        raise ValueError("array must be at least 2-d")
+    size = math.prod(shape)
+    if len(shape) == 2:
+        step = shape[1] + 1
+        end = size if wrap else min(size, shape[1] * shape[1])
+    else:
+        if len(set(shape)) != 1:
+            raise ValueError("All dimensions of input must be of equal length")
+        step, end = 1 + sum(math.prod(shape[k:]) for k in range(1, len(shape))), size
+    _put_flat(a, np.arange(0, end, step), known(val).reshape(-1))
+
+
+NUMPY[np.fill_diagonal] = fill_diagonal
+
+
+@chunked(np.ix_)
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Index arrays for the rows and columns given, so that `x[ix_(rows, columns)]` is a box of `x`."""
+    return tuple(wrapped(each) for each in np.ix_(*map(known, args)))
+
+
+def _compress_method(self: Any, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return compress(condition, self, axis, out)
+
+
+METHODS = {
+    "choose": choose,
+    "compress": _compress_method,
+    "diagonal": diagonal,
+    "put": put,
+    "take": take,
+    "trace": trace,
+}
+__all__ = [
+    "choose",
+    "compress",
+    "diagonal",
+    "extract",
+    "fill_diagonal",
+    "ix_",
+    "place",
+    "put",
+    "put_along_axis",
+    "putmask",
+    "select",
+    "take",
+    "take_along_axis",
+    "trace",
+]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from linnet import kernels
 from linnet.kernels import lu, norms, triangular
-from linnet.kernels.lu import arrange, corner, elect, nominate, panel, pick, ratio, top, update
+from linnet.kernels.lu import arrange, by_rows, corner, elect, nominate, panel, pick, ratio, top, update
 
 ALL = [
     name
@@ -161,3 +161,36 @@ def test_tiles_that_do_not_fit_are_refused():
         triangular.trmm(np.eye(2), np.ones((2, 1)), [np.eye(2)], [], 0, lower=True)
     with pytest.raises(ValueError, match="symm expects a square tile as high as the other"):
         triangular.symm(np.eye(2), np.ones((3, 1)), [], [], [], [])
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(1, 6), st.integers(1, 6), st.integers(0, 3), st.sampled_from("fdFD"), st.sampled_from("CF"),
+    st.integers(0, 99),
+)  # fmt: skip
+def test_factors_are_used_as_they_lie(k, n, more, code, order, seed):
+    """Rows by columns, or a factor with more rows than columns: the triangle that counts is the same."""
+    rng = np.random.default_rng(seed)
+    d = np.array(rng.standard_normal((k, k)) / 4 + np.eye(k), code, order=order)
+    rows, places = rng.standard_normal((k, n)).astype(code), rng.permutation(k)
+    moves = [np.column_stack([places, places, places])[i::2] for i in range(2)]
+    solved = top([rows[0::2], rows[1::2]], moves, d)
+    wanted = np.empty_like(rows)
+    wanted[places] = rows
+    near = 1e-4 if code in "fF" else 1e-10
+    assert solved.dtype == code
+    assert solved.flags.c_contiguous
+    assert np.allclose((np.tril(d, -1) + np.eye(k)) @ solved, wanted, rtol=near, atol=near)
+    s = rng.standard_normal((k + more, k)).astype(code)
+    divided, _ = ratio(s, s, np.empty((0, 3), int), d)
+    scale = np.abs(divided).max()
+    assert np.allclose(divided @ np.triu(d), s, rtol=near, atol=near * max(1, scale))
+
+
+def test_rows_are_copied_in_a_dtype_of_blas():
+    tile = np.arange(6).reshape(2, 3).T
+    found = by_rows(tile)
+    assert found.flags.c_contiguous
+    assert found.dtype == np.float64
+    assert found.tolist() == tile.tolist()
+    assert not np.shares_memory(found, tile)

@@ -16,12 +16,16 @@ CHAPTERS = (
     "assignment",
     "picking",
     "searching",
+    "calculus",
     "cumulative",
+    "histograms",
     "nans",
+    "numeric",
     "quantiles",
     "reductions",
     "sets",
     "sorting",
+    "statistics",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
 

@@ -80,7 +80,7 @@ def _found(
     if weights is not None:
         return wrap(_weighted(node, q, axes, method, dtype, keep, as_node(weights)))
     if method == "approximate":
-        return _shaped(_approximate(node, q, axes, dtype, skip_nan), node, q, axes, keep)
+        return _shaped(wrap(_approximate(node, q, axes, dtype, skip_nan)), node, q, axes, keep)
     line = math.prod(node.shape[axis] for axis in axes) * node.dtype.itemsize
     if all(node.grid[axis] == 1 for axis in axes) or (line <= LONGEST and fits_whole(node, axes)):
         return wrap(_in_tiles([whole_along(node, axes)], q, axes, method, dtype, keep, skip_nan))
@@ -264,7 +264,18 @@ def _on_tiles(
 # ---- as NumPy names them
 
 
-@reduction(np.quantile, out_at=3)
+def _small(function: Any) -> Any:
+    """NumPy's function; what we may approximate, it answers exactly."""
+
+    def call(a: Any, q: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("method") == "approximate":
+            kwargs = {**kwargs, "method": "lower"}
+        return function(a, q, *args, **kwargs)
+
+    return call
+
+
+@reduction(np.quantile, out_at=3, small=_small(np.quantile))
 def quantile(
     a: Any,
     q: Any,
@@ -285,7 +296,7 @@ def quantile(
     return _found(a, q, axis, method, keepdims, weights)
 
 
-@reduction(np.percentile, out_at=3)
+@reduction(np.percentile, out_at=3, small=_small(np.percentile))
 def percentile(
     a: Any,
     q: Any,
@@ -301,7 +312,7 @@ def percentile(
     return _found(a, q, axis, method, keepdims, weights, 100.0)
 
 
-@reduction(np.nanquantile, out_at=3)
+@reduction(np.nanquantile, out_at=3, small=_small(np.nanquantile))
 def nanquantile(
     a: Any,
     q: Any,
@@ -318,7 +329,7 @@ def nanquantile(
     return _found(a, q, axis, method, keepdims, skip_nan=True)
 
 
-@reduction(np.nanpercentile, out_at=3)
+@reduction(np.nanpercentile, out_at=3, small=_small(np.nanpercentile))
 def nanpercentile(
     a: Any,
     q: Any,

@@ -22,14 +22,15 @@ from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece,
 from linnet.tiles import Layout
 
 
-def reduction(*functions: Any, out_at: int | None = None) -> Callable[[Any], Any]:
+def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> Callable[[Any], Any]:
     """Mark a reduction: small and empty arrays go to NumPy, `out=` is seen to here.
 
-    `out_at` is the position of `out` among the arguments, None if it can only be a keyword.
+    `out_at` is the position of `out` among the arguments, None if it can only be a keyword; `small`
+    computes small arrays (default: the first function of NumPy's).
     """
 
     def mark(function: Any) -> Any:
-        straight = functions[0]
+        straight = small or functions[0]
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:

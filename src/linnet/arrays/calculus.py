@@ -1,0 +1,287 @@
+"""Differences, gradients, integrals, interpolation, convolution: element-wise work on shifted arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays import chunking, reductions
+from linnet.arrays.building import blocks, concatenated, permuted, recut, sliced
+from linnet.arrays.core import as_node, axis_of, chunked, wrap
+from linnet.arrays.cumulative import cumsum
+from linnet.arrays.elementwise import apply, cast, spread
+from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece, Source, Spans
+from linnet.arrays.reductions import _NONE
+from linnet.tiles import Layout
+
+
+def _part(node: Node, axis: int, start: int | None, stop: int | None, step: int = 1) -> Any:
+    cut = [slice(start, stop, step) if a == axis else slice(None) for a in range(node.ndim)]
+    return wrap(sliced(node, cut))
+
+
+@chunked(np.diff)
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any = _NONE) -> Any:
+    """The n-th differences of neighbours along an axis.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> diff(asarray([1, 4, 9], chunks=1)).compute()
+    array([3, 5])
+    """
+    node = as_node(a)
+    if n < 0:
+        raise ValueError("order must be non-negative but got " + repr(n))
+    if not node.ndim:
+        raise ValueError("diff requires input that is at least one dimensional")
+    along = axis_of(axis, node.ndim)
+    ends = [None if each is _NONE or each is None else as_node(each) for each in (prepend, append)]
+    if n and any(end is not None for end in ends):
+        before, after = (_end(end, node, along) for end in ends)
+        parts = [each for each in (before, node, after) if each is not None]
+        dtype = np.result_type(*(each.dtype for each in parts))
+        node = concatenated([cast(each, dtype) for each in parts], along, dtype)
+    found = wrap(node)
+    for _ in range(n):
+        function = np.not_equal if found.dtype == bool else np.subtract
+        found = apply(function, _part(found.node, along, 1, None), _part(found.node, along, None, -1))
+    return found
+
+
+def _end(end: Node | None, node: Node, axis: int) -> Node | None:
+    if end is None or end.ndim:
+        return end
+    return spread(end, tuple(1 if a == axis else n for a, n in enumerate(node.shape)))
+
+
+@chunked(np.ediff1d)
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours of the flattened array, with numbers before and behind."""
+    node = as_node(ary)
+    flat = node if node.ndim == 1 else wrap(node).reshape((-1,)).node
+    parts = [diff(wrap(flat)).node]
+    for name, given, place in (("to_begin", to_begin, 0), ("to_end", to_end, len(parts))):
+        if given is None:
+            continue
+        extra = as_node(given)
+        if not np.can_cast(extra.dtype, node.dtype, "same_kind"):
+            raise TypeError(
+                f"dtype of `{name}` must be compatible with input `ary` under the `same_kind` rule."
+            )
+        extra = cast(extra if extra.ndim == 1 else wrap(extra).reshape((-1,)).node, node.dtype)
+        parts.insert(0 if place == 0 else len(parts), extra)
+    return wrap(concatenated(parts, 0, node.dtype))
+
+
+@chunked(np.gradient)
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Second-order central differences inside, one-sided ones at the ends, along each axis."""
+    node = as_node(f)
+    axes = (
+        tuple(range(node.ndim)) if axis is None else tuple(axis_of(a, node.ndim) for a in np.atleast_1d(axis))
+    )
+    if edge_order not in (1, 2):
+        raise ValueError("'edge_order' greater than 2 not supported")
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError("invalid number of arguments")
+    spacings = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
+    if node.dtype.kind in "biu":
+        node = cast(node, np.float64)
+    found = [_gradient(node, a, each, edge_order) for a, each in zip(axes, spacings, strict=True)]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _gradient(node: Node, axis: int, spacing: Any, edge_order: int) -> Any:
+    length = node.shape[axis]
+    if length < edge_order + 1:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
+        )
+    steps = np.asarray(spacing)
+    if steps.ndim > 1:
+        raise ValueError("distances must be either scalars or 1d")
+    if steps.ndim and len(steps) != length:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    gaps = np.diff(steps.astype(np.result_type(steps.dtype, 1.0))) if steps.ndim else np.full(1, steps, float)
+    even = bool((gaps == gaps[0]).all())
+    middle = _inner(node, axis, gaps, even)
+    first, last = _edges(node, axis, gaps, edge_order, even)
+    parts = [cast(each.node, node.dtype) for each in (first, middle, last) if each.shape[axis]]
+    return wrap(concatenated(parts, axis, node.dtype))
+
+
+def _inner(node: Node, axis: int, gaps: Any, even: bool) -> Any:
+    before, here, after = _part(node, axis, None, -2), _part(node, axis, 1, -1), _part(node, axis, 2, None)
+    if even:
+        return (after - before) / (2.0 * gaps[0])
+    left, right = gaps[:-1], gaps[1:]
+    shape = tuple(len(left) if a == axis else 1 for a in range(node.ndim))
+    a = (-right / (left * (left + right))).reshape(shape)
+    b = ((right - left) / (left * right)).reshape(shape)
+    c = (left / (right * (left + right))).reshape(shape)
+    return a * before + b * here + c * after
+
+
+def _edges(node: Node, axis: int, gaps: Any, order: int, even: bool) -> list[Any]:
+    def at(place: int) -> Any:
+        return _part(node, axis, place, place + 1 if place != -1 else None)
+
+    if order == 1:
+        return [(at(1) - at(0)) / gaps[0], (at(-1) - at(-2)) / gaps[-1]]
+    found: list[Any] = []
+    for one, two, sign, rows in (
+        (gaps[0], gaps[1 % len(gaps)], 1, (0, 1, 2)),
+        (gaps[-1], gaps[-2 % len(gaps)], -1, (-1, -2, -3)),
+    ):
+        weights = (
+            (-1.5 / one, 2.0 / one, -0.5 / one)
+            if even
+            else (
+                -(2 * one + two) / (one * (one + two)),
+                (one + two) / (one * two),
+                -one / (two * (one + two)),
+            )
+        )
+        terms = [sign * w * at(row) for w, row in zip(weights, rows, strict=True)]
+        found.append(terms[0] + terms[1] + terms[2])
+    return found
+
+
+@chunked(np.trapezoid)
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    """The integral along an axis by the trapezoidal rule."""
+    node = as_node(y)
+    along = axis_of(axis, node.ndim)
+    if x is None:
+        gaps: Any = dx
+    else:
+        points = as_node(x)
+        gaps = diff(wrap(points), axis=axis if points.ndim > 1 else 0)
+        if points.ndim == 1:
+            gaps = wrap(permuted(gaps.node, tuple(0 if a == along else -1 for a in range(node.ndim))))
+    height = _part(node, along, 1, None) + _part(node, along, None, -1)
+    return reductions.sum(apply(np.divide, apply(np.multiply, gaps, height), 2.0), along)
+
+
+@chunked(np.unwrap)
+def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Any:
+    """Angles without jumps of more than half a period: their complements are added up."""
+    node = as_node(p)
+    along = axis_of(axis, node.ndim)
+    steps = diff(wrap(node), axis=along)
+    limit = period / 2 if discont is None else discont
+    dtype = np.result_type(steps.dtype, period)
+    if dtype.kind in "iu":
+        half, rest = divmod(period, 2)
+        on_edge = rest == 0
+    else:
+        half, on_edge = period / 2, True
+    reduced = np.mod(steps + half, period) - half
+    if on_edge:
+        reduced = np.where((reduced == -half) & (steps > 0), half, reduced)
+    correction = np.where(np.abs(steps) < limit, 0, reduced - steps)
+    rest = _part(node, along, 1, None) + cumsum(correction, along)
+    first = cast(_part(node, along, 0, 1).node, dtype)
+    return wrap(concatenated([first, cast(rest.node, dtype)], along, dtype))
+
+
+@chunked(np.interp)
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """Linear interpolation in a table of points, which every tile sees whole."""
+    node = as_node(x)
+    points, values = np.asarray(xp, float), np.asarray(fp)
+    dtype = np.interp(np.zeros(1), points, values, left, right, period).dtype
+    own = tuple(Along(a) for a in range(node.ndim))
+    ends = tuple(
+        None if each is None else complex(each) if dtype.kind == "c" else float(each)
+        for each in (left, right)
+    )
+    sides = tuple(None if e is None else (e.real, e.imag) for e in ends)
+    piece = Piece(
+        "interp_tile",
+        (Operand(0, own), Operand(1, (At(0),)), Operand(2, (At(0),))),
+        (("sides", sides), ("period", None if period is None else float(period))),
+    )
+    table = [Source(each, chunking.whole(each.shape)) for each in (points, values)]
+    return wrap(blocks((node, *table), (piece,), node.layout, dtype))
+
+
+# ---- convolution
+
+
+@chunked(np.convolve)
+def convolve(a: Any, v: Any, mode: Any = "full") -> Any:
+    """The convolution of two arrays with one axis: each tile with the shorter one and what it overlaps."""
+    x, y = as_node(a), as_node(v)
+    if x.ndim > 1 or y.ndim > 1:
+        raise ValueError("object too deep for desired array")
+    x, y = (each if each.ndim else wrap(each).reshape((1,)).node for each in (x, y))
+    if not x.shape[0] or not y.shape[0]:
+        raise ValueError(f"{'a' if not x.shape[0] else 'v'} cannot be empty")
+    if y.shape[0] > x.shape[0]:
+        x, y = y, x
+    return wrap(_convolved(x, y, mode))
+
+
+@chunked(np.correlate)
+def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
+    """The cross-correlation: the convolution with the conjugate of the second in reverse."""
+    x, y = as_node(a), as_node(v)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"correlate takes arrays with one axis, not of shapes {x.shape} and {y.shape}")
+    if not x.shape[0] or not y.shape[0]:
+        raise ValueError(
+            "first array argument cannot be empty"
+            if not x.shape[0]
+            else "second array argument cannot be empty"
+        )
+    swapped = y.shape[0] > x.shape[0]
+    y = as_node(apply(np.conjugate, _part(y, 0, None, None, -1)))
+    if swapped:
+        x, y = y, x
+    return wrap(_convolved(x, y, mode, swapped))
+
+
+def _convolved(x: Node, y: Node, mode: Any, late: bool = False) -> Node:
+    """x is not shorter than y. A tile of the result reads the tiles of x it overlaps, and all of y.
+
+    With `late` the middle of an even number of elements is the later of two.
+    """
+    n, m = x.shape[0], y.shape[0]
+    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
+    dtype = np.convolve(np.ones(1, x.dtype), np.ones(1, y.dtype)).dtype
+    start, length = {
+        "full": (0, n + m - 1),
+        "same": (m // 2 if late else (m - 1) // 2, n),
+        "valid": (m - 1, n - m + 1),
+    }[mode]
+    y = recut(y, chunking.whole(y.shape))
+    edges = x.layout.boundaries[0]
+    ends = [min(e, length) for e in edges[1:] if e < length] + [length]
+    layout = Layout(((0, *ends),))
+    first, last, offsets, lengths = [], [], [], []
+    for low, high in zip((0, *ends), ends, strict=False):
+        # Result elements low..high are sums over x[low + start - m + 1 .. high + start - 1].
+        lo, hi = max(0, low + start - m + 1), min(n, high + start)
+        tile = int(np.searchsorted(edges, lo, "right")) - 1
+        first.append(tile)
+        last.append(max(tile + 1, int(np.searchsorted(edges, hi, "left"))))
+        offsets.append(low + start - edges[tile])
+        lengths.append(high - low)
+    piece = Piece(
+        "convolve_tile",
+        (
+            Operand(0, (Spans(0, tuple(first), tuple(last)),)),
+            Operand(1, (At(0),)),
+            Entry(0, tuple(offsets)),
+            Entry(0, tuple(lengths)),
+        ),
+    )
+    return blocks((x, y), (piece,), layout, dtype)
+
+
+METHODS: dict[str, Any] = {}
+__all__ = ["convolve", "correlate", "diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]

@@ -1,0 +1,221 @@
+"""Functions made of element-wise operations: rounding, clipping, comparing with a tolerance, polynomials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays import reductions
+from linnet.arrays.building import constant, mapped
+from linnet.arrays.core import as_node, chunked, wrap
+from linnet.arrays.elementwise import apply, cast, chosen
+from linnet.arrays.reductions import reduction
+
+
+def _one(op: str, x: Any, function: Any) -> Any:
+    """An operation of one operand; NumPy says what dtype it gives."""
+    node = as_node(x)
+    return wrap(mapped(op, [node], np.asarray(function(np.ones((1,), node.dtype))).dtype))
+
+
+@chunked(np.real)
+def real(val: Any) -> Any:
+    """The real parts."""
+    node = as_node(val)
+    return _one("real", val, np.real) if node.dtype.kind == "c" else wrap(node)
+
+
+@chunked(np.imag)
+def imag(val: Any) -> Any:
+    """The imaginary parts."""
+    node = as_node(val)
+    if node.dtype.kind == "c":
+        return _one("imag", val, np.imag)
+    return wrap(mapped("fill", [constant(0, node.dtype)], node.dtype, shape=node.shape, layout=node.layout))
+
+
+@chunked(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of complex numbers, in radians or degrees."""
+    found = apply(np.arctan2, imag(z), real(z)) if as_node(z).dtype.kind == "c" else apply(np.arctan2, 0, z)
+    return apply(np.multiply, found, 180 / np.pi) if deg else found
+
+
+@chunked(np.i0)
+def i0(x: Any) -> Any:
+    """The modified Bessel function of order 0."""
+    return _one("i0", x, np.i0)
+
+
+@chunked(np.sinc)
+def sinc(x: Any) -> Any:
+    """sin(πx) / (πx), and 1 at 0."""
+    return _one("sinc", x, np.sinc)
+
+
+@chunked(np.fix)
+def fix(x: Any) -> Any:
+    """Rounded towards zero."""
+    return apply(np.trunc, x)
+
+
+@reduction(np.round, np.around, out_at=2)
+def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
+    """Rounded to so many decimals, halves to even.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> round(asarray([1.25, 2.75], chunks=1), 1).compute()
+    array([1.2, 2.8])
+    """
+    node = as_node(a)
+    dtype = np.round(np.ones((1,), node.dtype), decimals).dtype
+    if node.dtype.kind not in "fc":
+        if decimals >= 0 or node.dtype.kind in "mM":
+            return wrap(cast(node, dtype))
+        scaled = apply(np.rint, apply(np.divide, wrap(node), 10.0**-decimals))
+        return wrap(cast(apply(np.multiply, scaled, 10.0**-decimals).node, dtype))
+    if decimals == 0:
+        return wrap(mapped("rint", [node], dtype))
+    before, after = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
+    power = 10.0 ** abs(decimals)
+    return apply(after, apply(np.rint, apply(before, wrap(node), power)), power)
+
+
+around = round
+
+
+def _small_clip(x: Any, min: Any = None, max: Any = None) -> Any:
+    """The standard's: the result has the dtype of `x`."""
+    if min is None and max is None:
+        return x.copy()
+    return np.clip(x, min, max).astype(x.dtype, copy=False)
+
+
+@chunked(small=_small_clip)
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """Elements below `min` become `min`, those above `max` become `max`; either may be None."""
+    found = _clipped(x, min, max)
+    return wrap(cast(found.node, as_node(x).dtype))
+
+
+def _clipped(x: Any, low: Any, high: Any) -> Any:
+    found = wrap(as_node(x))
+    if low is not None:
+        found = apply(np.maximum, found, low)
+    return found if high is None else apply(np.minimum, found, high)
+
+
+@reduction(np.clip, out_at=3)
+def numpy_clip(
+    a: Any,
+    a_min: Any = np._NoValue,
+    a_max: Any = np._NoValue,
+    out: Any = None,
+    *,
+    min: Any = np._NoValue,
+    max: Any = np._NoValue,
+) -> Any:
+    """`np.clip` of an array in tiles."""
+    low = a_min if a_min is not np._NoValue else min
+    high = a_max if a_max is not np._NoValue else max
+    return _clipped(a, None if low is np._NoValue else low, None if high is np._NoValue else high)
+
+
+@chunked(np.nan_to_num)
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """NaN becomes 0 (or `nan`), infinities the largest numbers (or `posinf`, `neginf`)."""
+    node = as_node(x)
+    if node.dtype.kind == "c":
+        parts = [nan_to_num(part(x), copy, nan, posinf, neginf) for part in (real, imag)]
+        return apply(np.add, parts[0], apply(np.multiply, parts[1], np.zeros((), node.dtype)[()] + 1j))
+    if node.dtype.kind != "f":
+        return wrap(node)
+    info = np.finfo(node.dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    found = chosen(apply(np.isnan, wrap(node)).node, constant(nan, node.dtype), node, node.dtype)
+    for value, other in ((np.inf, high), (-np.inf, low)):
+        test = apply(np.equal, wrap(node), value).node
+        found = chosen(test, constant(other, node.dtype), found, node.dtype)
+    return wrap(found)
+
+
+# ---- comparing
+
+
+@chunked(np.isclose)
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether |a - b| <= atol + rtol · |b|, element by element."""
+    x, y = wrap(as_node(a)), wrap(as_node(b))
+    if y.node.dtype.kind in "biu":
+        y = wrap(cast(y.node, np.result_type(y.node.dtype, 1.0)))
+    near = np.abs(x - y) <= atol + rtol * np.abs(y)
+    found = (near & np.isfinite(y)) | (x == y)
+    return found | (np.isnan(x) & np.isnan(y)) if equal_nan else found
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements are close; this computes."""
+    return bool(reductions.all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """Whether two arrays have the same shape and elements; this computes."""
+    x, y = as_node(a1), as_node(a2)
+    return x.shape == y.shape and _all_equal(wrap(x), wrap(y), equal_nan)
+
+
+def array_equiv(a1: Any, a2: Any) -> bool:
+    """Whether two arrays have the same elements once broadcast together; this computes."""
+    x, y = as_node(a1), as_node(a2)
+    try:
+        np.broadcast_shapes(x.shape, y.shape)
+    except ValueError:
+        return False
+    return _all_equal(wrap(x), wrap(y), False)
+
+
+def _all_equal(x: Any, y: Any, equal_nan: bool) -> bool:
+    same = apply(np.equal, x, y)
+    if equal_nan and all(each.node.dtype.kind in "fcmM" for each in (x, y)):
+        test = np.isnat if x.node.dtype.kind in "mM" else np.isnan
+        same = apply(np.logical_or, same, apply(np.logical_and, apply(test, x), apply(test, y)))
+    return bool(reductions.all(same))
+
+
+for _function in (allclose, array_equal, array_equiv):
+    chunked(getattr(np, _function.__name__))(_function)
+
+
+# ---- polynomials and tables
+
+
+@chunked(np.polyval)
+def polyval(p: Any, x: Any) -> Any:
+    """A polynomial with coefficients `p`, the highest first, at each element of `x`: Horner's rule, fused."""
+    coefficients = np.asarray(p)
+    found = apply(np.multiply, x, np.zeros((), coefficients.dtype)[()])
+    for each in coefficients:
+        found = apply(np.add, apply(np.multiply, found, x), each)
+    return found
+
+
+METHODS = {"clip": numpy_clip, "round": round}
+__all__ = [
+    "allclose",
+    "angle",
+    "around",
+    "array_equal",
+    "array_equiv",
+    "clip",
+    "fix",
+    "i0",
+    "imag",
+    "isclose",
+    "nan_to_num",
+    "polyval",
+    "real",
+    "round",
+    "sinc",
+]

@@ -1,0 +1,113 @@
+"""Covariances and correlations: products of centred variables, computed in tiles."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays import reductions
+from linnet.arrays.building import concatenated, permuted
+from linnet.arrays.core import as_node, chunked, wrap
+from linnet.arrays.elementwise import apply, cast
+
+
+@chunked(np.cov)
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """The covariance matrix of variables: rows, or columns with `rowvar=False`.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> cov(asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], chunks=2)).compute()
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    if ddof is not None and ddof != int(ddof):
+        raise ValueError("ddof must be integer")
+    x = _variables(m, y, rowvar, dtype)
+    weights, total, extra = _weights(fweights, aweights, x.shape[1])
+    if ddof is None:
+        ddof = 0 if bias else 1
+    norm = total - ddof * (extra if aweights is not None else 1)
+    if norm <= 0:
+        warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
+        norm = 0.0
+    if weights is None:
+        centre = reductions.mean(x, 1, keepdims=True)
+    else:
+        centre = reductions.sum(apply(np.multiply, x, weights), 1, keepdims=True) / np.sum(weights)
+    away = apply(np.subtract, x, centre)
+    other = away if weights is None else apply(np.multiply, away, weights)
+    product = apply(np.conjugate, other).T if x.dtype.kind == "c" else other.T
+    found = (away @ product) * np.true_divide(1, norm)
+    ones = tuple(a for a in range(2) if found.shape[a] == 1)
+    return wrap(permuted(found.node, tuple(a for a in range(2) if a not in ones)))
+
+
+def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """Variables in rows, in the dtype to compute in."""
+    nodes = [as_node(each) for each in (m, y) if each is not None]
+    if nodes[0].ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    if nodes[-1].ndim > 2:
+        raise ValueError("y has more than 2 dimensions")
+    kind = np.dtype(np.result_type(*(node.dtype for node in nodes), np.float64) if dtype is None else dtype)
+    found = []
+    for which, node in enumerate(nodes):
+        if node.ndim < 2:
+            node = permuted(node, (-1,) * (2 - node.ndim) + tuple(range(node.ndim)))
+            turn = False
+        else:
+            turn = not rowvar and (node.shape[0] != 1 or which == 0)
+        found.append(cast(permuted(node, (1, 0)) if turn else node, kind))
+    return wrap(concatenated(found, 0, kind))
+
+
+def _weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, float, float]:
+    """The weight of each observation, their sum, and the correction for `aweights`."""
+    weights: Any = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        values = np.asarray(given, float)
+        if name == "fweights" and not np.all(values == np.around(values)):
+            raise TypeError("fweights must be integer")
+        if values.ndim > 1:
+            raise RuntimeError(f"cannot handle multidimensional {name}")
+        if values.shape[0] != count:
+            raise RuntimeError(f"incompatible numbers of samples and {name}")
+        if np.any(values < 0):
+            raise ValueError(f"{name} cannot be negative")
+        weights = values if weights is None else weights * values
+    if weights is None:
+        return None, float(count), 1.0
+    total = float(np.sum(weights))
+    extra = float(np.sum(weights * np.asarray(aweights, float))) / total if aweights is not None else 1.0
+    return weights, total, extra
+
+
+@chunked(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """The correlation matrix of variables."""
+    found = cov(x, y, rowvar, dtype=dtype)
+    if not found.ndim:
+        return found / found
+    spread = apply(np.sqrt, np.diagonal(found) if found.dtype.kind != "c" else np.real(np.diagonal(found)))
+    found = found / spread[:, None] / spread[None, :]
+    if found.dtype.kind != "c":
+        return np.clip(found, -1, 1)
+    return np.clip(np.real(found), -1, 1) + 1j * np.clip(np.imag(found), -1, 1)
+
+
+METHODS: dict[str, Any] = {}
+__all__ = ["corrcoef", "cov"]

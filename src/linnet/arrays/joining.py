@@ -268,7 +268,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     node = as_node(ary)
     if not hasattr(indices_or_sections, "__len__"):
         length = node.shape[axis_of(axis, node.ndim)]
-        if operator.index(indices_or_sections) <= 0 or length % indices_or_sections:
+        if length % operator.index(indices_or_sections):
             raise ValueError(
                 "array split does not result in an equal division: "
                 f"{length} elements along axis {axis} into {indices_or_sections} parts"

@@ -179,6 +179,8 @@ def _spaced(begin: Node, end: Node, num: int, endpoint: bool, dtype: np.dtype[An
         # A step too small for its dtype: the fraction of the whole first, as NumPy does.
         part = mapped("divide", [place, constant(steps, dtype)], dtype)
         flat = mapped("equal", [step, constant(0, dtype)], bool)
+        if flat.ndim:
+            flat = NUMPY[np.any](wrap(flat)).node
         values = chosen(flat, mapped("multiply", [part, delta], dtype), values, dtype)
     values = mapped("add", [values, begin], dtype)
     if endpoint and num > 1:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays.expression import Node, Source, Stored
@@ -15,7 +15,6 @@ from linnet.engines import Engine
 from linnet.events import Sink
 from linnet.session import current_engine
 from linnet.tiles import TiledArray
-from linnet.tiles.layout import Index
 
 
 def computed(
@@ -75,19 +74,13 @@ def _inputs(program: Lowered, graph: Graph) -> dict[str, TiledArray]:
 
 
 def _cut(node: Node) -> TiledArray:
-    """The tiles of a source: views of it."""
+    """The tiles of a source: views of it that cannot be written to."""
     assert isinstance(node, Source)
-    data = node.data
-    tiles: dict[Index, NDArray[Any]] = {}
-    if _count(node.grid) == 1:
-        tiles[(0,) * node.ndim] = data
-    elif node.ndim == 1:
-        edges = node.layout.boundaries[0]
-        tiles = {(i,): data[edges[i] : edges[i + 1]] for i in range(len(edges) - 1)}
-    else:
-        tiles = {index: data[node.layout.slices(index)] for index in node.layout.indices()}
+    tiles = node.layout.views(node.data)
+    for tile in tiles.values():
+        tile.setflags(write=False)
     return TiledArray(node.layout, node.dtype, tiles)
 
 
 def _count(grid: tuple[int, ...]) -> int:
-    return int(np.prod(grid)) if len(grid) > 1 else (grid[0] if grid else 1)
+    return math.prod(grid)

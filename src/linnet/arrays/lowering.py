@@ -397,8 +397,11 @@ def _operand_view(node: Node, operand: Node, view: View) -> View:
 
 
 def _load(view: View, rank: int) -> View | None:
-    """The axes attribute of a load: for each axis of the group the axis of the tile, or -1."""
-    if view == tuple(range(rank)):
+    """The axes attribute of a load: for each axis of the group the axis of the tile, or -1.
+
+    None where the tile is broadcast as it is: its axes are the last ones of the group.
+    """
+    if view == tuple(range(rank - len(view), rank)):
         return None
     axes = [-1] * rank
     for axis, where in enumerate(view):

@@ -142,9 +142,12 @@ class Executor:
     ) -> tuple[int, ...]:
         """Positions of operands that nobody else needs; their tiles are added to `taken`."""
         free: list[int] = []
+        args, temporary = call.args, self._store.temporary
         for position in kernel.inplace:
-            key = call.args[position] if position < len(call.args) else None
-            if not isinstance(key, TileKey):
+            if position >= len(args):
+                continue
+            key = args[position]
+            if type(key) is not TileKey or key[0] not in temporary:
                 continue
             # A tile that is also another operand of this very call is needed by it.
             if repeated and sum(other == key for other in operands(call.args)) > 1:

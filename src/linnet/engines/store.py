@@ -39,7 +39,7 @@ class TileStore:
         scratch: Scratch | None = None,
     ) -> None:
         arrays = bound.program.arrays
-        self._temporary = frozenset(name for name, role in arrays.items() if isinstance(role, Temp))
+        self.temporary = frozenset(name for name, role in arrays.items() if isinstance(role, Temp))
         self._outputs = [name for name, role in arrays.items() if isinstance(role, Out)]
         self._out = {name: array.tiles for name, array in (out or {}).items()}
         self._scratch = scratch
@@ -61,12 +61,16 @@ class TileStore:
     def put(self, key: TileKey, tile: Tile, readers: int) -> bool:
         """Keep a tile for its readers; False if it is a `Temp` that nobody reads."""
         array = key[0]
-        if array in self._temporary:
+        if array in self.temporary:
             if not readers:
                 return False
             self._readers[key] = readers
         elif array in self._out:
             tile = self._placed(key, tile)
+            if not readers:
+                self._tiles[key] = tile
+                return True
+            tile = tile.view()
         tile.setflags(write=False)
         self._tiles[key] = tile
         return True
@@ -82,7 +86,7 @@ class TileStore:
         """The tile, copied to where the caller wants it; the copy is kept, unless it is in a file."""
         place = self._out[key.array].get(key.index)
         if place is not None and tile is place:
-            return place.view()
+            return place
         if place is None or place.shape != tile.shape:
             expected = "no tile is" if place is None else f"a tile of shape {place.shape} is"
             raise InputError(
@@ -94,7 +98,7 @@ class TileStore:
             self.on_disk[key] = place.view()
             return tile if tile.dtype == place.dtype else loaded(place)
         np.copyto(place, tile, casting="same_kind")
-        return place.view()
+        return place
 
     def moved(self, key: TileKey, old: Tile, new: Tile, slot: NDArray[Any] | None = None) -> bool:
         """The other copy of a tile is the one to use; False if it is gone or was claimed.
@@ -155,11 +159,12 @@ class TileStore:
     def results(self) -> dict[str, dict[Index, Tile]]:
         """The tiles of the `Out` arrays, the caller's from now on."""
         found: dict[str, dict[Index, Tile]] = {name: {} for name in self._outputs}
-        for key, tile in self._tiles.items():
-            if key.array in found:
-                given = self._out.get(key.array)
-                tile.setflags(write=True)
-                found[key.array][key.index] = tile if given is None else given[key.index]
+        for (array, index), tile in self._tiles.items():
+            if array in found:
+                given = self._out.get(array)
+                if given is None:
+                    tile.setflags(write=True)
+                found[array][index] = tile if given is None else given[index]
         return found
 
 

@@ -59,6 +59,7 @@ class Plan:
         self._only = len(results) == 1
         self._plain = self._only and len(self._maps) == 1 and self._maps[0] >= self._count
         self._layouts: dict[Any, Layout] = {}
+        self._made: dict[Any, np.dtype[Any]] = {}
 
     def run(self, arguments: tuple[Any, ...], overwrite: Sequence[int], into: Tile | None) -> Any:
         """The results, from tiles and lengths."""
@@ -98,9 +99,13 @@ class Plan:
 
     def _fits(self, into: Tile, values: list[Any], shape: tuple[int, ...]) -> bool:
         """Whether the only result can be written there."""
-        if not (self._only and self._maps and into.shape == shape and math.prod(shape)):
+        if not (self._only and self._maps and into.shape == shape and into.size):
             return False
-        return into.dtype == self._dtypes([x.dtype for x in values])[self._maps[0]]
+        key = tuple([x.dtype for x in values])
+        dtype = self._made.get(key)
+        if dtype is None:
+            dtype = self._made[key] = self._dtypes(key)[self._maps[0]]
+        return into.dtype == dtype
 
     def _run_into(self, values: list[Any], shape: tuple[int, ...], into: Tile) -> Tile:
         """The only result, written where it will stay."""

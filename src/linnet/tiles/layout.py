@@ -12,6 +12,9 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from linnet.errors import InputError
 
@@ -95,6 +98,18 @@ class Layout:
         """Where in the whole array one tile lies."""
         self.check(index)
         return tuple(slice(edges[i], edges[i + 1]) for edges, i in zip(self.boundaries, index, strict=True))
+
+    def views(self, array: NDArray[Any]) -> dict[Index, NDArray[Any]]:
+        """An array of this shape in tiles, each a view of it.
+
+        >>> Layout.regular((5,), 2).views(np.arange(5))[2,]
+        array([4])
+        """
+        parts = [[slice(a, b) for a, b in itertools.pairwise(edges)] for edges in self.boundaries]
+        places = itertools.product(*map(range, self.grid))
+        # The ellipsis keeps an array without axes an array.
+        pieces = itertools.product(*parts, (Ellipsis,))
+        return {index: array[piece] for index, piece in zip(places, pieces, strict=True)}
 
     def locate(self, position: Sequence[int]) -> Index:
         """The tile that holds the element at a position.

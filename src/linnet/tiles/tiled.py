@@ -71,7 +71,7 @@ class TiledArray:
         """
         if layout.shape != array.shape:
             raise InputError(f"a layout of shape {layout.shape} for an array of shape {array.shape}")
-        return cls(layout, array.dtype, {index: array[layout.slices(index)] for index in layout.indices()})
+        return cls(layout, array.dtype, layout.views(array))
 
     @classmethod
     def from_tiles(

@@ -14,6 +14,7 @@ memory, not a little of every column.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,9 +87,12 @@ def apply_sweeps(v: Array, weights: Array, s: Matrix, first: int, *, overwrite: 
     result = owned(s, blas_dtype(v, s), 2 in overwrite)
     if not result.size:
         return result
-    if v.ndim == 3:
-        _reflect(v, weights, result, first)
+    library = compiled.library()
+    if v.ndim == 3 and library and result.dtype.kind == "f":
+        _reflect(library, v, weights, result, first)
         return result
+    if v.ndim == 3:  # made where there is a compiled core, and sent to where there is none
+        v, weights = _diamonds(v, weights)
     for diamond in reversed(range(len(v))):
         _multiply(v[diamond], weights[diamond], result, first + diamond * v.shape[2])
     return result
@@ -110,10 +114,8 @@ def _multiply(v: Array, vt: Array, result: Matrix, first: int) -> None:
         multiply_into(block, (b"N", projected), (b"T", right), count, -1.0, 1.0)
 
 
-def _reflect(v: Array, tau: Array, result: Matrix, first: int) -> None:
+def _reflect(library: ctypes.CDLL, v: Array, tau: Array, result: Matrix, first: int) -> None:
     """The reflectors of a group, by the compiled core."""
-    library = compiled.library()
-    assert library, "without the compiled core, groups are made of diamonds"
     sweeps, steps, width = v.shape
     v, tau = np.ascontiguousarray(v, result.dtype), np.ascontiguousarray(tau, result.dtype)
     vectors, rows = result.shape

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from index_keys import FORMS, keys, lazily, result_of, same
-from strategies import NUMBERS, arrays, chunkings, elements
+from index_keys import FORMS, keys, lazily, result_of, same, stored
+from strategies import NUMBERS, arrays, chunkings, elements, tiled
 
 from linnet.arrays import assignment, chunking
 
@@ -64,6 +64,7 @@ def test_every_key_and_value(data: Any, form: Any, value_form: Any, at_once: int
     same(before, array + array)
 
 
+@settings(max_examples=20)
 @given(st.data(), st.sampled_from(FORMS))
 def test_many_assignments_in_a_row(data: Any, form: Any) -> None:
     array = data.draw(arrays(("f8",), special=False, min_dims=1, min_side=1))
@@ -78,3 +79,61 @@ def test_many_assignments_in_a_row(data: Any, form: Any) -> None:
     same(x, array)
     for ours, theirs in seen:
         same(ours, theirs)
+
+
+def test_a_loop_of_assignments_writes_in_place() -> None:
+    """However many there are, no node is added and no tile copied twice."""
+    for form in FORMS:
+        x = form(np.zeros(1000), 100)
+        for number in range(200):
+            x[number] = number
+            x[number] += 1
+        tile = x._node.tiles.tile((0,))
+        x[5] = -1
+        assert x._node.tiles.tile((0,)) is tile
+        assert x[:4].compute().tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_only_the_tiles_that_are_touched_are_made_anew() -> None:
+    x = stored(np.zeros(1000), 100)
+    before = x.node.tiles
+    y = x + 1
+    x[250:260] = 7
+    after = x.node.tiles
+    assert [index for index in before.tiles if after.tiles[index] is not before.tiles[index]] == [(2,)]
+    assert y.compute().max() == 1
+
+
+def test_the_users_own_memory_is_not_written_to() -> None:
+    array = np.zeros(6)
+    x = tiled(array, 2)
+    value = np.ones(2)
+    x[2:4] = value
+    value[:] = 5
+    assert array.tolist() == [0] * 6
+    assert x.compute().tolist() == [0, 0, 1, 1, 0, 0]
+
+
+def test_values_are_cast_as_numpy_casts_them() -> None:
+    x = tiled(np.zeros(4, np.uint8), 2)
+    x[0] = 3.7
+    x[1:3] = tiled(np.array([1.5, 2.5]), 1)
+    assert x.compute().tolist() == [3, 1, 2, 0]
+    with pytest.raises(OverflowError, match="Python integer 300 out of bounds for uint8"):
+        x[0] = 300
+    with pytest.raises(ValueError, match="could not broadcast input array from shape"):
+        x[0:2] = np.arange(3)
+    with pytest.raises(ValueError, match="cannot assign 3 input values to the 2 output values"):
+        x[np.array([True, True, False, False])] = [1, 2, 3]
+
+
+def test_small_arrays_share_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunking, "SMALL", 1 << 18)
+    x = tiled(np.zeros((2, 3)), 3)
+    x[0, 0] = 1
+    y: Any = np.reshape(x, (6,))
+    row = x[0]
+    x[0, 0] = 5
+    assert y.compute()[0] == row.compute()[0] == 1
+    x += 1
+    assert x[0, 0].compute() == 6

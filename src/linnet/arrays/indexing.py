@@ -7,6 +7,7 @@ stage: they are computed first, because shapes and tiles depend on them.
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +19,14 @@ from linnet.arrays.core import ArrayBase, direct, is_small, wrap
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.gathering import compressed, counted, gathered, slabs
+from linnet.arrays.putting import cuts
 from linnet.arrays.selection import Item, Mask, New, Points, Range, Take, common_shape, parsed
+
+_AT_ONCE = 1 << 16
+"""Bytes of a slice that is read from tiles at once,"""
+
+_FEW = 4
+"""and how many tiles these may be."""
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -30,6 +38,9 @@ def getitem(x: Any, key: Any) -> Any:
     array([[ 3,  0],
            [11,  8]])
     """
+    few = _few(x._node, key)
+    if few is not None:
+        return wrap(few)  # a copy: nobody has seen the array's own tiles
     node = x.node  # what comes of it may share its memory
     if is_small(node):
         result = direct(operator.getitem, (x, key), {})
@@ -49,9 +60,42 @@ def indexed(node: Node, key: Any) -> Node:
     return _pointed(node, expanded(items))
 
 
+def _few(node: Node, key: Any) -> Node | None:
+    """A few elements of tiles in memory, if a key of slices and integers asks for no more."""
+    if not isinstance(node, Stored):
+        return None
+    entries = key if isinstance(key, tuple) else (key,)
+    if not all(e is None or e is Ellipsis or type(e) in (int, slice) for e in entries):
+        return None
+    items = parsed(key, node.shape)
+    read = _read(node, ranges(items, node.ndim))
+    return None if read is None else permuted(read, _kept(items))
+
+
 def basic(node: Node, items: Sequence[Item]) -> Node:
     """Slices, integers and new axes."""
-    return permuted(sliced(node, ranges(items, node.ndim)), _kept(items))
+    parts = ranges(items, node.ndim)
+    read = _read(node, parts) if isinstance(node, Stored) else None
+    found = permuted(sliced(node, parts) if read is None else read, _kept(items))
+    # What has no elements reads nothing.
+    return filled(found.shape, 0, found.dtype, found.layout) if 0 in found.shape else found
+
+
+def _read(node: Stored, parts: Sequence[slice]) -> Source | None:
+    """A few elements of tiles in memory, read at once: planning would take longer."""
+    spans = [range(*part.indices(length)) for part, length in zip(parts, node.shape, strict=True)]
+    shape = tuple(map(len, spans))
+    if not 0 < math.prod(shape) * node.dtype.itemsize <= _AT_ONCE:
+        return None
+    rising = [span if span.step > 0 else span[::-1] for span in spans]
+    found = [[c for c in cuts(e, s) if c.count] for e, s in zip(node.layout.boundaries, rising, strict=True)]
+    if math.prod(map(len, found)) > _FEW:
+        return None
+    data = np.empty(shape, node.dtype)
+    for box in itertools.product(*found):
+        tile = node.tiles.tile(tuple(cut.tile for cut in box))
+        data[tuple(cut.taken for cut in box)] = tile[(*(cut.local for cut in box), ...)]
+    return Source(data[tuple(slice(None, None, 1 if span.step > 0 else -1) for span in spans)])
 
 
 def ranges(items: Sequence[Item], ndim: int) -> list[slice]:

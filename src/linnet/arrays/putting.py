@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ def cuts(edges: Boundaries, span: range) -> list[Cut]:
     >>> [(cut.tile, cut.local, cut.taken) for cut in cuts((0, 4, 8), range(1, 8, 3))]
     [(0, slice(1, 2, 3), slice(0, 1, None)), (1, slice(0, 4, 3), slice(1, 3, None))]
     """
-    first, last = (int(t) for t in tiles_of(np.array([span[0], span[-1]]), edges))
+    first, last = bisect_right(edges, span[0]) - 1, bisect_right(edges, span[-1]) - 1
     found: list[Cut] = []
     for tile in range(first, last + 1):
         low = max(0, -((span.start - edges[tile]) // span.step))

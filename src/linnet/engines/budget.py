@@ -111,7 +111,7 @@ def _dtypes(kernel: Kernel, call: Call, described: Mapping[TileKey, Any]) -> tup
         kinds = {each.dtype for each in described.values()}
         common = np.result_type(*kinds) if kinds else np.dtype(np.float64)
         return (common,) * kernel.outputs
-    dtypes = kernel.dtype(*_mapped(call.args, described, "dtype"))
+    dtypes = kernel.dtype(*_mapped(call.args, described, "dtype"), **call.attributes)
     return tuple(dtypes) if kernel.outputs > 1 else (dtypes,)
 
 

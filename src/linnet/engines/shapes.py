@@ -99,7 +99,7 @@ class Shapes:
             common = np.result_type(*{self._known[operand].dtype for operand in operands(call.args)})
             dtypes = (common,) * kernel.outputs
         else:
-            dtypes = kernel.dtype(*self._mapped(call.args, lambda known: known.dtype))
+            dtypes = kernel.dtype(*self._mapped(call.args, lambda known: known.dtype), **call.attributes)
             dtypes = dtypes if kernel.outputs > 1 else (dtypes,)
         shapes = shapes if kernel.outputs > 1 else (shapes,)
         for key, shape, dtype in zip(call.outputs, shapes, dtypes, strict=True):

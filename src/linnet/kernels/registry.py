@@ -9,6 +9,7 @@ beside the function because planning, progress and prices all read the same ones
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -36,8 +37,8 @@ class Kernel:
     """From the operands' shapes (scalars as given, attributes as keywords) to the output's shape, or a
     tuple of shapes."""
     dtype: Callable[..., Any] | None = None
-    """From the operands' dtypes (scalars as given) to the output's dtype, or a tuple of dtypes;
-    default: promotion."""
+    """From the operands' dtypes (scalars as given, attributes as keywords if it takes any) to the
+    output's dtype, or a tuple of dtypes; default: promotion."""
     flops: Callable[..., float] | None = None
     """From the operands' shapes (scalars as given, attributes as keywords) to floating-point
     operations."""
@@ -112,8 +113,9 @@ def kernel(
                 f"kernel name {label!r} is taken by {'.'.join(_origin(known.function))}; "
                 f"give {'.'.join(_origin(function))} another name"
             )
+        settled = None if dtype is None else _with_attributes(dtype)
         made = Kernel(
-            label, function, outputs, shape, dtype, flops, positions, deterministic, thread_invariant, into
+            label, function, outputs, shape, settled, flops, positions, deterministic, thread_invariant, into
         )
         _KERNELS[label] = made
         return made
@@ -152,6 +154,22 @@ def _check_inplace(label: str, function: Callable[..., Any], positions: tuple[in
             f"kernel {label!r} declares inplace={positions}, but its function has no keyword `overwrite`; "
             "add `*, overwrite=()`: the positions whose tiles it may overwrite in that call"
         )
+
+
+def _with_attributes(declared: Callable[..., Any]) -> Callable[..., Any]:
+    """A declaration that can be asked with attributes; most dtypes do not depend on any."""
+    try:
+        parameters = inspect.signature(declared).parameters.values()
+    except (TypeError, ValueError):  # built into Python: it takes none
+        parameters = ()
+    if any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in parameters):
+        return declared
+
+    @functools.wraps(declared)
+    def asked(*dtypes: Any, **_: Any) -> Any:
+        return declared(*dtypes)
+
+    return asked
 
 
 def _origin(function: Callable[..., Any]) -> tuple[str, str]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrays.strategies import NUMBERS, pairs, tiled
 
-from linnet.arrays import blockwise, lowering
+from linnet.arrays import blockwise, gufuncs, lowering
 from linnet.errors import InputError
 from linnet.kernels import callables
 
@@ -134,3 +134,52 @@ def test_blocks() -> None:
         x.blocks[3]
     with pytest.raises(IndexError, match="3 indices"):
         x.blocks[0, 0, 0]
+
+
+# ---- generalised functions
+
+
+def test_apply_gufunc() -> None:
+    a = np.arange(60.0).reshape(5, 3, 4)
+    x = tiled(a, (2, 2, 3))
+    means = blockwise_gufunc("(i)->()", lambda t: t.mean(-1), x)
+    np.testing.assert_array_equal(means.compute(), a.mean(-1))
+    vector = tiled(np.arange(4.0), 2)
+    product = blockwise_gufunc("(i,j),(j)->(i)", np.matvec, x, vector)
+    np.testing.assert_allclose(product.compute(), a @ np.arange(4.0))
+    low, order = blockwise_gufunc("(i)->(),(i)", lambda t: (t.min(-1), np.argsort(-t, -1)), x)
+    assert order.dtype == np.intp
+    np.testing.assert_array_equal(low.compute(), a.min(-1))
+    np.testing.assert_array_equal(order.compute(), np.argsort(-a, -1))
+    pairs_of = gufuncs.apply_gufunc(
+        lambda v: np.array([v.min(), v.max()]), "(i)->(k)", x, output_sizes={"k": 2}, vectorize=True
+    )
+    np.testing.assert_array_equal(pairs_of.compute(), np.stack([a.min(-1), a.max(-1)], -1))
+    broadcast = blockwise_gufunc("(),()->()", np.add, x, vector)
+    np.testing.assert_array_equal(broadcast.compute(), a + np.arange(4.0))
+
+
+def blockwise_gufunc(signature: str, function: Any, *args: Any) -> Any:
+    return gufuncs.apply_gufunc(function, signature, *args)
+
+
+def test_apply_gufunc_errors() -> None:
+    x = tiled(np.arange(6.0), 2)
+    with pytest.raises(ValueError, match="not of the form"):
+        gufuncs.apply_gufunc(np.sum, "i->j", x)
+    with pytest.raises(ValueError, match="takes 1 arrays, got 2"):
+        gufuncs.apply_gufunc(np.sum, "(i)->()", x, x)
+    with pytest.raises(ValueError, match="has lengths 6 and 3"):
+        gufuncs.apply_gufunc(np.add, "(i),(i)->(i)", x, np.arange(3))
+    with pytest.raises(ValueError, match="give output_sizes="):
+        gufuncs.apply_gufunc(lambda t: t[..., :2], "(i)->(k)", x)
+
+
+def test_vectorize() -> None:
+    a = np.arange(6).reshape(2, 3)
+    function = gufuncs.vectorize(lambda v, w: v if v > w else w, otypes=[float])
+    same = function(tiled(a, 2), 3)
+    assert same.dtype == float
+    np.testing.assert_array_equal(same.compute(), np.maximum(a, 3))
+    sums = gufuncs.vectorize(np.sum, signature="(i)->()")(tiled(a, 2))
+    np.testing.assert_array_equal(sums.compute(), a.sum(-1))

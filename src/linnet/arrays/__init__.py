@@ -12,6 +12,7 @@ CHAPTERS = (
     "manipulation",
     "padding",
     "blockwise",
+    "gufuncs",
     "indexing",
     "assignment",
     "picking",

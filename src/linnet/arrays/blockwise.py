@@ -1,4 +1,4 @@
-"""Functions of the user's on tiles: `map_blocks`, `map_overlap`, `apply_along_axis`, and a view of the tiles.
+"""Functions of the user's on tiles: `map_blocks` and `map_overlap`; a view of the tiles.
 
 The function runs where the tiles are, on NumPy arrays. It travels by a name that the nodes hold
 (`kernels.callables`), so programs with such functions run in this process only.
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import _spans, aligned, blocks, common_layout, recut
-from linnet.arrays.core import ArrayBase, as_node, axes_of, axis_of, chunked, wrap
+from linnet.arrays.building import _spans, aligned, blocks, common_layout
+from linnet.arrays.core import ArrayBase, as_node, axes_of, axis_of, wrap
 from linnet.arrays.expression import Access, Along, At, Entry, Node, Number, Operand, Piece, Spans
 from linnet.arrays.joining import joined, part_of
 from linnet.arrays.padding import pad
@@ -273,75 +273,6 @@ def _overlapping(node: Node, padded: Node, depths: list[int]) -> tuple[Node, lis
     return blocks((padded,), (piece,), Layout(tuple(edges)), node.dtype), begins
 
 
-# ---- line by line
-
-
-def along_axis(
-    function: Callable[..., Any], axis: int, node: Node, shape: tuple[int, ...], dtype: Any
-) -> Node:
-    """A function on every line along an axis, that gives arrays of this shape."""
-    old = node.layout.boundaries
-    node = recut(node, Layout((*old[:axis], (0, node.shape[axis]), *old[axis + 1 :])))
-    layout = Layout((*old[:axis], *((0, length) for length in shape), *old[axis + 1 :]))
-
-    def lines(tile: Any) -> Any:
-        if not tile.size:
-            return np.empty((*tile.shape[:axis], *shape, *tile.shape[axis + 1 :]), dtype)
-        return np.apply_along_axis(function, axis, tile)
-
-    extra = len(shape) - 1
-    access = tuple(
-        At(0) if each == axis else Along(each if each < axis else each + extra) for each in range(node.ndim)
-    )
-    return called(lines, (node,), [Operand(0, access)], layout, dtype)
-
-
-@chunked(np.apply_along_axis)
-def apply_along_axis(
-    func1d: Callable[..., Any],
-    axis: int,
-    arr: Any,
-    *args: Any,
-    dtype: Any = None,
-    shape: Any = None,
-    **kwargs: Any,
-) -> Any:
-    """A function on every line along an axis.
-
-    What it returns is learnt by calling it on a line of ones, unless `dtype` and `shape` say it.
-    """
-    node = as_node(arr)
-    place = axis_of(axis, node.ndim)
-    if any(length == 0 for each, length in enumerate(node.shape) if each != place):
-        raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
-    function = functools.partial(func1d, **kwargs) if kwargs else func1d
-    line = functools.partial(_with_arguments, function, args) if args else function
-    if dtype is None or shape is None:
-        made = np.asarray(probed(line, [np.ones(node.shape[place], node.dtype)], "apply_along_axis"))
-        dtype, shape = made.dtype if dtype is None else dtype, made.shape if shape is None else shape
-    return wrap(along_axis(line, place, node, tuple(shape), np.dtype(dtype)))
-
-
-def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], line: Any) -> Any:
-    return function(line, *args)
-
-
-@chunked(np.apply_over_axes)
-def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
-    """A function of an array and an axis, over one axis after another."""
-    result = wrap(as_node(a))
-    rank = result.ndim
-    for axis in (axes,) if hasattr(axes, "__index__") else axes:
-        place = axis_of(axis, rank)
-        made = func(result, place)
-        if made.ndim != rank:
-            made = wrap(as_node(made)).reshape(*made.shape[:place], 1, *made.shape[place:])
-        if made.ndim != rank:
-            raise ValueError("function is not returning an array of the correct shape")
-        result = made
-    return result
-
-
 # ---- the tiles themselves
 
 
@@ -407,4 +338,4 @@ METHODS: dict[str, Any] = {
     "map_blocks": _map_blocks,
     "map_overlap": _map_overlap,
 }
-__all__ = ["BlockView", "apply_along_axis", "apply_over_axes", "map_blocks", "map_overlap"]
+__all__ = ["BlockView", "map_blocks", "map_overlap"]

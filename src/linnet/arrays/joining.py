@@ -13,7 +13,7 @@ import numpy as np
 from linnet.arrays.building import _spans, blocks, concatenated, permuted, recut, sliced
 from linnet.arrays.core import as_node, axis_of, chunked, wrap
 from linnet.arrays.elementwise import _placed, cast
-from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Span, Spans
+from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Source, Span, Spans
 from linnet.arrays.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
@@ -33,6 +33,10 @@ def joined(nodes: Sequence[Node], axis: int, edges: Boundaries | None = None) ->
     A tile of the result reads only what it needs of its one or two neighbours.
     """
     kept = [node for node in nodes if node.shape[axis]] or list(nodes[:1])
+    if 0 in kept[0].shape:
+        length = sum(node.shape[axis] for node in nodes)
+        shape = (*kept[0].shape[:axis], length, *kept[0].shape[axis + 1 :])
+        return Source(np.empty(shape, kept[0].dtype))
     if edges is None or len(kept) == 1:
         made = concatenated(kept, axis, kept[0].dtype)
         if edges is None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, filled, mapped, permuted, recut, sliced
+from linnet.arrays.building import blocks, mapped, permuted, recut, sliced
 from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
 from linnet.arrays.creation import shape_of, zeros
 from linnet.arrays.elementwise import cast, sample, spread
@@ -134,7 +134,7 @@ def _stretched(node: Node, axis: int, count: int, *, before: bool) -> Node:
     length = node.shape[axis]
     if not math.prod(node.shape):
         shape = (*node.shape[:axis], count * length, *node.shape[axis + 1 :])
-        return filled(shape, 0, node.dtype)
+        return Source(np.empty(shape, node.dtype))
     cut, times = _runs(node, axis, count, before)
     old = node.layout.boundaries
     node = recut(node, Layout((*old[:axis], cut, *old[axis + 1 :])))

@@ -220,7 +220,7 @@ def _through(part: Node, end: Node, axis: int) -> Node:
 
 def _by_function(node: Node, widths: list[tuple[int, int]], mode: Callable[..., Any], kwargs: Any) -> Any:
     """A function of the user's sets the strips of every line along an axis, axis by axis."""
-    from linnet.arrays.blockwise import along_axis
+    from linnet.arrays.gufuncs import along_axis
 
     padded = pad(wrap(node), widths).node
     for axis, pair in enumerate(widths):

@@ -15,7 +15,9 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from linnet.arrays.building import blocks, filled, permuted, recut
+import numpy as np
+
+from linnet.arrays.building import blocks, permuted, recut
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece, Source
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, regular
@@ -44,7 +46,7 @@ def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
     if shape == node.shape:
         return node
     if not math.prod(shape):
-        return filled(shape, 0, node.dtype)
+        return Source(np.empty(shape, node.dtype))
     if isinstance(node, Source) and node._layout is None and node.data.flags.c_contiguous:
         return Source(node.data.reshape(shape))
     long = permuted(node, tuple(axis for axis, length in enumerate(node.shape) if length != 1))

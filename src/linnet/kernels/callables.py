@@ -51,15 +51,22 @@ def held(function: Callable[..., Any]) -> Name:
         return made
 
 
-def _expected_shape(*arguments: Any, rank: int, **_: Any) -> tuple[int, ...]:
-    return tuple(arguments[len(arguments) - rank :])
+def _expected_shapes(*arguments: Any, rank: int, dtype: Any, **_: Any) -> Any:
+    if isinstance(dtype, str):
+        return tuple(arguments[len(arguments) - rank :])
+    lengths = arguments[len(arguments) - rank * len(dtype) :]
+    return [tuple(lengths[place : place + rank]) for place in range(0, len(lengths), rank)]
 
 
-@kernel("call", shape=_expected_shape, dtype=lambda *_, dtype, **__: np.dtype(dtype))
-def call(*arguments: Any, function: str, rank: int, dtype: str, results: int = 0) -> Any:
+def _expected_dtypes(*_: Any, dtype: Any, **__: Any) -> Any:
+    return np.dtype(dtype) if isinstance(dtype, str) else [np.dtype(each) for each in dtype]
+
+
+@kernel("call", shape=_expected_shapes, dtype=_expected_dtypes)
+def call(*arguments: Any, function: str, rank: int, dtype: str | tuple[str, ...]) -> Any:
     """A function of the user's on tiles; the last `rank` arguments are the lengths its result must have.
 
-    With `results`, the function returns so many arrays, whose shapes are not checked.
+    With several dtypes the function returns so many arrays, and there are lengths for each.
 
     >>> double = held(lambda x: 2 * x)
     >>> call(np.arange(3), 3, function=double, rank=1, dtype="int64")
@@ -71,14 +78,25 @@ def call(*arguments: Any, function: str, rank: int, dtype: str, results: int = 0
             f"the function named {function!r} is not in this process; "
             "programs with functions of the user's run where they were made"
         )
-    tiles, lengths = arguments[: len(arguments) - rank], arguments[len(arguments) - rank :]
+    if isinstance(dtype, str):
+        tiles, lengths = arguments[: len(arguments) - rank], arguments[len(arguments) - rank :]
+        return _fitting(known.function, known.function(*tiles), tiles, lengths, dtype)
+    count = len(dtype) * rank
+    tiles, lengths = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
     made = known.function(*tiles)
-    if results:
-        return [np.array(each, np.dtype(dtype)) for each in made]
+    return [
+        _fitting(known.function, each, tiles, lengths[place * rank : (place + 1) * rank], kind)
+        for place, (each, kind) in enumerate(zip(made, dtype, strict=True))
+    ]
+
+
+def _fitting(
+    function: Callable[..., Any], made: Any, tiles: tuple[Any, ...], lengths: tuple[int, ...], dtype: str
+) -> Tile:
     result = np.asarray(made)
     if result.shape != tuple(lengths):
         raise ValueError(
-            f"{getattr(known.function, '__name__', 'the function')} returned shape {result.shape} for "
+            f"{getattr(function, '__name__', 'the function')} returned shape {result.shape} for "
             f"tiles of shapes {[np.shape(tile) for tile in tiles]}; expected {tuple(lengths)}: "
             "say chunks= if it returns other shapes than it is given"
         )

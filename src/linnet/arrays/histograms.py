@@ -51,11 +51,30 @@ def _range(node: Node, given: Any) -> tuple[Any, Any]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
-def _width(rule: str, node: Node, low: float, high: float) -> float:
+def _stone(node: Node, bounds: tuple[Any, Any], spread: float) -> float:
+    """The width with the smallest estimated loss, among up to max(100, √n) bins: one pass for all."""
+    n = math.prod(node.shape)
+    if n <= 1 or spread == 0:
+        return 0.0
+    most = max(100, int(math.sqrt(n)))
+    flat = _flat(wrap(node))
+    attributes = (("most", most), ("bounds", tuple(map(float, bounds))))
+    layout = Layout((tuple(range(flat.grid[0] + 1)), (0, most * (most + 1) // 2)))
+    piece = Piece("histograms_tile", (Operand(0, (Along(0),)),), attributes)
+    (found,) = computed([folded(blocks((flat,), (piece,), layout, np.intp), "sum", (0,), np.intp)])
+    starts = np.cumsum(np.arange(most))
+    losses = [
+        (2 - (n + 1) * float(np.square(found[start : start + bins] / n).sum())) / (spread / bins)
+        for bins, start in enumerate(starts, 1)
+    ]
+    return spread / (int(np.argmin(losses)) + 1)
+
+
+def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> float:
     """The width of bins by a rule, as NumPy words it."""
     n = math.prod(node.shape)
     x = wrap(node)
-    spread = float(high) - float(low)
+    spread = float(reductions.ptp(x))
 
     def scott() -> float:
         return float((24.0 * math.pi**0.5 / n) ** (1.0 / 3.0) * float(reductions.std(x)))
@@ -83,13 +102,14 @@ def _width(rule: str, node: Node, low: float, high: float) -> float:
         "scott": scott,
         "fd": fd,
         "doane": doane,
+        "stone": lambda: _stone(node, bounds, spread),
     }
     if rule == "auto":
-        width = fd()
-        return min(width, sturges()) if width else sturges()
+        # Half the width of the square-root rule keeps the number of bins in bounds.
+        return min(max(fd(), spread / math.sqrt(n) / 2), sturges())
     if rule not in simple:
         known = ", ".join([*simple, "auto"])
-        raise ValueError(f"{rule!r} is not a valid estimator for `bins` in tiles; use one of {known}")
+        raise ValueError(f"{rule!r} is not a valid estimator for `bins`; use one of {known}")
     return float(simple[rule]())
 
 
@@ -104,7 +124,7 @@ def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any
             node = _flat(x[np.logical_and(x >= low, x <= high)])
         count = 1
         if math.prod(node.shape):
-            width = _width(bins, node, low, high)
+            width = _width(bins, node, (low, high))
             if width and node.dtype.kind in "iu" and width < 1:
                 width = 1.0
             count = math.ceil((float(high) - float(low)) / width) if width else 1
@@ -149,6 +169,15 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
     if weights is not None and as_node(weights).shape != node.shape:
         raise ValueError("weights should have the same shape as a.")
     edges, bounds = _edges(node, bins, range, weights)
+    counts: Any = _counted(node, edges, bounds, weights)
+    if density:
+        widths = np.diff(edges).astype(float)
+        counts = apply(np.divide, apply(np.divide, counts, widths), reductions.sum(counts))
+    return counts, wrap(Source(edges))
+
+
+def _counted(node: Node, edges: NDArray[Any], bounds: Any, weights: Any) -> Any:
+    """The weight in each bin; tiles first, then their sum."""
     flat = _flat(wrap(node))
     inputs: list[Node] = [flat, _table(edges)]
     kind = np.dtype(np.intp)
@@ -160,14 +189,10 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
         None if bounds is None else tuple(each.item() if hasattr(each, "item") else each for each in bounds)
     )
     access = ((Along(0),), (At(0),), (Along(0),))
-    arguments = tuple(Operand(k, access[k]) for k in np.arange(len(inputs)).tolist())
+    arguments = tuple(Operand(k, access[k]) for k in range(len(inputs)))
     piece = Piece("histogram_tile", arguments, (("bounds", plain),))
-    layout = Layout((tuple(np.arange(flat.grid[0] + 1).tolist()), (0, len(edges) - 1)))
-    counts: Any = wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
-    if density:
-        widths = np.diff(edges).astype(float)
-        counts = apply(np.divide, apply(np.divide, counts, widths), reductions.sum(counts))
-    return counts, wrap(Source(edges))
+    layout = Layout((tuple(range(flat.grid[0] + 1)), (0, len(edges) - 1)))
+    return wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
 
 
 @chunked(np.bincount)
@@ -211,7 +236,7 @@ def _columns(sample: Any) -> list[Node]:
         if node.ndim == 1:
             return [node]
         whole = wrap(node)
-        return [whole[:, k].node for k in np.arange(node.shape[1]).tolist()]
+        return [whole[:, k].node for k in range(node.shape[1])]
     return [as_node(each) for each in sample]
 
 
@@ -260,7 +285,7 @@ def _boxes(columns: list[Node], edges: list[NDArray[Any]], weights: Any) -> Any:
     inputs += [_table(each) for each in edges]
     kernel = "histogramdd_tile" if weights is None else "histogramdd_weighted"
     sizes = tuple((0, len(each) - 1) for each in edges)
-    layout = Layout((tuple(np.arange(node.grid[0] + 1).tolist()), *sizes))
+    layout = Layout((tuple(range(node.grid[0] + 1)), *sizes))
     counted = blocks(inputs, (Piece(kernel, tuple(arguments)),), layout, np.float64)
     return wrap(folded(counted, "sum", (0,), np.float64, inner=np.float64))
 

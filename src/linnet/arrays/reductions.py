@@ -289,6 +289,8 @@ def _spread_about_mean(
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
     result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)
+    if not node.ndim:
+        node, axes, keepdims = permuted(node, (-1,)), (0,), False
     if (where is True or where is _NONE) and mean is _NONE:
         inner = None if dtype is None else np.dtype(dtype)
         made = folded(

@@ -36,6 +36,22 @@ def histogram_tile(x: Tile, edges: Tile, *weights: Tile, bounds: tuple[float, fl
 
 
 @kernel(
+    "histograms_tile",
+    shape=lambda x, *, most, bounds: (1, most * (most + 1) // 2),
+    dtype=lambda *_, **__: np.dtype(np.intp),
+    flops=lambda x, *, most, bounds: 10.0 * math.prod(x) * most,
+)
+def histograms_tile(x: Tile, *, most: int, bounds: tuple[float, float]) -> Tile:
+    """The histograms with 1, 2, … `most` bins of equal width, one behind another.
+
+    >>> histograms_tile(np.array([0.0, 0.4, 1.0]), most=2, bounds=(0.0, 1.0))
+    array([[3, 2, 1]])
+    """
+    flat = np.asarray(x).reshape(-1)
+    return np.concatenate([np.histogram(flat, bins, bounds)[0] for bins in range(1, most + 1)])[None]
+
+
+@kernel(
     "bincount_tile",
     shape=lambda x, *_, length: (1, length),
     dtype=lambda x, *weights, **_: np.dtype(np.float64 if weights else np.intp),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, concatenated, filled, part, recut
+from linnet.arrays.building import blocks, concatenated, part, recut
 from linnet.arrays.core import as_node, chunked, wrap, wrapped
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.evaluation import computed, persisted
@@ -181,7 +181,7 @@ def _compared(one: Any, other: Any, keep: tuple[int, ...]) -> list[Any]:
         kept = values.node.layout
         columns[0].append(persisted([values.node])[0])
         columns[1].append(recut(first.node, kept))
-        columns[2].append(filled(kept.shape, side, np.intp, kept))
+        columns[2].append(Source(np.broadcast_to(np.intp(side), kept.shape), kept))
     if not columns[0]:
         empty = Source(np.empty((0,), np.intp))
         return [wrap(Source(np.empty((0,), dtype))), wrap(empty), wrap(empty)]

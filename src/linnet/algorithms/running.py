@@ -47,7 +47,7 @@ def run(
 
 def budget(engine: Engine | None) -> int | None:
     """The bytes that an engine (None: that of the session) may take for tiles; None if it knows no limit."""
-    return getattr(current_engine() if engine is None else engine, "memory", None)
+    return (current_engine() if engine is None else engine).memory
 
 
 def need_square_tiles(matrix: TiledArray, what: str) -> None:

@@ -17,9 +17,9 @@ from linnet.tiles import Layout, human
 
 def budget() -> int:
     """Bytes that may be used at once: the engine's budget, or half of the machine's memory."""
-    given = getattr(current_engine(), "memory", None)
+    given = current_engine().memory
     if given is not None:
-        return int(given)
+        return given
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 

@@ -55,6 +55,9 @@ class Outputs(Mapping[str, TiledArray]):
 class Engine(Protocol):
     """Runs bound programs."""
 
+    memory: int | None
+    """Bytes that tiles may take; None: it knows no limit."""
+
     def run(
         self,
         bound: BoundProgram,

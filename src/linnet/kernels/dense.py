@@ -186,9 +186,12 @@ def downdate_lower(s: Matrix, a: list[Matrix], *, overwrite: Sequence[int] = ())
     shape=lambda a, b: (rows_of(a), columns_of(b)),
     dtype=lambda a, b: promote(*flat(a), *flat(b)),
     flops=lambda a, b: 2.0 * sum(x[0] * x[1] * y[1] for x, y in zip(pairs(a), pairs(b), strict=True)),
+    into=True,
 )
-def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix]) -> Matrix:
+def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix], *, into: Matrix | None = None) -> Matrix:
     """`A·B`; for two ranges of tiles, such as `A[i, 0:K]` and `B[0:K, j]`, `Σ A[i, k]·B[k, j]`.
+
+    The result goes `into` an array, if that is of its form and lies as the factors do.
 
     >>> gemm([np.array([[1.0]]), np.array([[2.0]])], [np.array([[3.0]]), np.array([[4.0]])])
     array([[11.]])
@@ -201,7 +204,12 @@ def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix]) -> Matrix:
         )
     dtype = blas_dtype(*left, *right)
     by_columns = is_fortran(left[0]) and is_fortran(right[0])
-    result = np.empty((left[0].shape[0], right[0].shape[1]), dtype, order="F" if by_columns else "C")
+    shape = (left[0].shape[0], right[0].shape[1])
+    # Only where it lies as the result would: the other way round, other bits would come out.
+    if into is not None and into.shape == shape and into.dtype == dtype and _lies(into, by_columns):
+        result = into
+    else:
+        result = np.empty(shape, dtype, order="F" if by_columns else "C")
     for position, (x, y) in enumerate(zip(left, right, strict=True)):
         if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
             raise misfit("gemm", f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
@@ -249,6 +257,10 @@ def gemm_add(c: Matrix, a: Matrix, b: Matrix, *, overwrite: Sequence[int] = ()) 
     result = workspace(c, dtype, 0 in overwrite)
     _accumulate(result, a, b, 1.0)
     return result
+
+
+def _lies(tile: Matrix, by_columns: bool) -> bool:
+    return is_fortran(tile if by_columns else tile.T)
 
 
 def _accumulate(result: Matrix, a: Matrix, b: Matrix, beta: float) -> None:

@@ -183,3 +183,11 @@ def test_cutting_anew_what_was_computed(tile: int) -> None:
     total = building.folded(x, "sum", (2,), x.dtype)
     again = building.recut(total, Layout.regular((30, 20), tile))
     np.testing.assert_allclose(computed([again])[0], x.data.sum(2))
+
+
+def test_axes_of_length_one_appear_and_vanish_as_asked() -> None:
+    assert np.asarray(wrap(building.filled((1, 1), 2.0, "f8"))).shape == (1, 1)
+    row = wrap(building.filled((1, 4), 2.0, "f8", Layout.regular((1, 4), 2)))
+    assert np.asarray(wrap(building.permuted(row.node, (1,)))).tolist() == [2.0] * 4
+    total = wrap(building.filled((1,), 2.0, "f8")) + 1
+    assert np.asarray(wrap(building.permuted(total.node, ()))).shape == ()

@@ -189,14 +189,19 @@ class _Lowering:
         covered: set[int] = set()
         arguments: list[Any] = []
         loads: list[Any] = []
+        shown = 0
         entries = self.graph.entries
         for (leaf, view), _ in sorted(group.leaves.items(), key=lambda item: item[1]):
             shape = entries[leaf].node.shape
             place = [indices[v] if v >= 0 and shape[a] != 1 else 0 for a, v in enumerate(view)]
             arguments.append(self.tile(leaf, place))
             loads.append(_load(view, shaped.ndim))
+            shown = max(shown, len(view) if loads[-1] is None else shaped.ndim)
             covered.update(v for a, v in enumerate(view) if v >= 0 and shape[a] != 1)
-        sized = any(length != 1 and axis not in covered for axis, length in enumerate(shaped.shape))
+        # Axes of length 1 are seen in operands with as many axes, or not at all.
+        sized = shown < shaped.ndim or any(
+            length != 1 and axis not in covered for axis, length in enumerate(shaped.shape)
+        )
         if sized:
             arguments += [
                 self.length(edges, index)
@@ -401,7 +406,7 @@ def _load(view: View, rank: int) -> View | None:
 
     None where the tile is broadcast as it is: its axes are the last ones of the group.
     """
-    if view == tuple(range(rank - len(view), rank)):
+    if len(view) <= rank and view == tuple(range(rank - len(view), rank)):
         return None
     axes = [-1] * rank
     for axis, where in enumerate(view):

@@ -212,11 +212,3 @@ def put_masked(x: Tile, mask: Tile, values: Tile, *, overwrite: Sequence[int] = 
     target = _target(x, overwrite)
     target[mask] = values
     return target
-
-
-@kernel("put_along", shape=lambda x, *_, **__: x, dtype=lambda x, *_: x, flops=_nothing, inplace=0)
-def put_along(x: Tile, indices: Tile, values: Tile, *, axis: int, overwrite: Sequence[int] = ()) -> Tile:
-    """`np.put_along_axis` on tiles that hold the whole axis."""
-    target = _target(x, overwrite)
-    np.put_along_axis(target, indices, values, axis)
-    return target

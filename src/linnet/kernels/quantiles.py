@@ -20,7 +20,7 @@ from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
 
-DIGIT = 12
+DIGIT = 10
 """Bits that are counted in one pass."""
 
 _PLOTTING = {

@@ -84,7 +84,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
-    if name.startswith("__"):
+    if name.startswith("__") and name not in ("__array_api_version__", "__array_namespace_info__"):
         raise AttributeError(f"module 'linnet' has no attribute {name!r}")
     found = import_module("linnet.arrays.namespace").names()
     if name not in found:

@@ -202,9 +202,9 @@ class Array(ArrayBase):
     # ---- protocols
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ValueError(
-                f"version {api_version!r} of the array API is not known; 2024.12 is the newest here"
+                f"version {api_version!r} of the array API is not known; 2025.12 is the newest here"
             )
         return import_module("linnet")
 
@@ -224,8 +224,17 @@ class Array(ArrayBase):
             return NotImplemented
         return known(*args, **kwargs)
 
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return np.ascontiguousarray(self.compute()).__dlpack__(**keywords)
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
+        node = self.node
+        if copy is not False:
+            data = np.asarray(self.compute())
+        elif isinstance(node, Source):
+            data = node.data
+        else:
+            raise BufferError("this array is not computed yet: it cannot be handed over without a copy")
+        return data.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> Any:
         return (1, 0)

@@ -259,7 +259,7 @@ def _matmul_operator(self: Any, other: Any) -> Any:
 
 
 def _matmul_reversed(self: Any, other: Any) -> Any:
-    return matmul(other, self) if isinstance(other, np.ndarray) else NotImplemented
+    return matmul(other, self) if isinstance(other, ArrayBase | np.ndarray) else NotImplemented
 
 
 def _matmul_inplace(self: Any, other: Any) -> Any:

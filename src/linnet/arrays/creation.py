@@ -269,19 +269,50 @@ def full_like(
     return full(lengths, fill_value, kind, device=device, chunks=chunks)
 
 
-def zeros_like(a: Any, /, dtype: Any = None, *rest: Any, **keywords: Any) -> Any:
+def zeros_like(
+    a: Any,
+    /,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Any:
     """Zeros in the shape, the dtype and the tiles of another array."""
-    return full_like(a, np.zeros((), as_node(a).dtype if dtype is None else dtype), dtype, *rest, **keywords)
+    zero = np.zeros((), as_node(a).dtype if dtype is None else dtype)
+    return full_like(a, zero, dtype, shape=shape, device=device, chunks=chunks)
 
 
-def ones_like(a: Any, /, dtype: Any = None, *rest: Any, **keywords: Any) -> Any:
+def ones_like(
+    a: Any,
+    /,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Any:
     """Ones in the shape, the dtype and the tiles of another array."""
-    return full_like(a, 1, dtype, *rest, **keywords)
+    return full_like(a, 1, dtype, shape=shape, device=device, chunks=chunks)
 
 
-def empty_like(prototype: Any, /, dtype: Any = None, *rest: Any, **keywords: Any) -> Any:
+def empty_like(
+    prototype: Any,
+    /,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Any:
     """The same as `zeros_like`: tiles are never shown before something is in them."""
-    return zeros_like(prototype, dtype, *rest, **keywords)
+    return zeros_like(prototype, dtype, shape=shape, device=device, chunks=chunks)
 
 
 __all__ = [

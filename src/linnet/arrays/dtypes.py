@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -139,9 +140,32 @@ def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
     return np.promote_types(type1, type2)
 
 
-def finfo(type: Any, /) -> Any:
-    """Limits of floating-point numbers, of a dtype or of an array's."""
-    return np.finfo(_kind(type))
+@dataclass(frozen=True)
+class FloatLimits:
+    """`np.finfo` with Python's own floats, as the standard asks; what it has besides is NumPy's."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(np.finfo(self.dtype), name)
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """Limits of floating-point numbers, of a dtype or of an array's.
+
+    >>> finfo(float32).eps
+    1.1920928955078125e-07
+    """
+    info = np.finfo(_kind(type))
+    eps, largest, least, normal = map(float, (info.eps, info.max, info.min, info.smallest_normal))
+    return FloatLimits(info.bits, eps, largest, least, normal, info.dtype)
 
 
 def iinfo(type: Any, /) -> Any:
@@ -282,6 +306,9 @@ class Info:
         return {name: np.dtype(name) for each in kinds for name in _KINDS[each]}
 
 
+__array_api_version__ = "2025.12"
+
+
 def __array_namespace_info__() -> Info:
     """The namespace's description of itself, as the standard asks."""
     return Info()
@@ -314,6 +341,7 @@ _FUNCTIONS = [
 ]
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     *_FUNCTIONS,
+    "__array_api_version__",
     "__array_namespace_info__",
     "astype",
     "bool",

@@ -22,6 +22,7 @@ from linnet.algorithms.spectral import eigvalsh as _eigvalsh
 from linnet.algorithms.spectral import matrix_rank as _matrix_rank
 from linnet.algorithms.spectral import svd as _svd
 from linnet.algorithms.spectral import svdvals as _svdvals
+from linnet.algorithms.stacks import as_stack, over_stack
 from linnet.algorithms.triangular import solve_triangular as _solve_triangular
 from linnet.arrays import contraction
 from linnet.arrays.building import permuted
@@ -72,7 +73,14 @@ def mixed(numpy_function: Callable[..., Any], plain: Callable[..., Any] | None =
     return mark
 
 
-cholesky_lower = face(factor)
+def _factors(a: Any, **options: Any) -> Any:
+    """The lower Cholesky factor of a matrix, or of each in a stack."""
+    if len(a.shape) < 3:
+        return factor(a, **options)
+    return over_stack(lambda matrix: factor(matrix, **options), cast("Any", as_stack(a)))
+
+
+cholesky_lower = face(_factors)
 qr = face(qr.qr_factors, np.linalg.qr)
 lu = face(lu_algorithm.lu)
 lu_factor = face(lu_algorithm.lu_factor)
@@ -132,18 +140,38 @@ class EigResult(NamedTuple):
     eigenvectors: Any
 
 
-def eig(a: Any, *, gather: bool = False) -> Any:
-    """Eigenvalues and right eigenvectors of a general square matrix, in one place: LAPACK's `geev`."""
+def _numpy_eig(a: Any, *, gather: bool = False) -> Any:
+    """`np.linalg.eig`: real where all eigenvalues are."""
     if not _is_ours(a):
         return EigResult(*np.linalg.eig(a))
     return EigResult(*map(wrap_value, gathered(np.linalg.eig, [a.node], "eig", gather)))
 
 
-def eigvals(a: Any, *, gather: bool = False) -> Any:
-    """Eigenvalues of a general square matrix, in one place."""
+def _numpy_eigvals(a: Any, *, gather: bool = False) -> Any:
+    """`np.linalg.eigvals`: real where all eigenvalues are."""
     if not _is_ours(a):
         return np.linalg.eigvals(a)
     return wrap_value(gathered(np.linalg.eigvals, [a.node], "eigvals", gather))
+
+
+def eig(a: Any, /, *, gather: bool = False) -> Any:
+    """Eigenvalues and right eigenvectors of a general square matrix, in one place: LAPACK's `geev`.
+
+    They are complex, as the array API standard asks; `np.linalg.eig` gives real ones where it can.
+
+    >>> eig(np.array([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
+    array([2.+0.j, 3.+0.j])
+    """
+    return EigResult(*map(_as_complex, _numpy_eig(a, gather=gather)))
+
+
+def eigvals(a: Any, /, *, gather: bool = False) -> Any:
+    """Eigenvalues of a general square matrix, in one place; they are complex."""
+    return _as_complex(_numpy_eigvals(a, gather=gather))
+
+
+def _as_complex(values: Any) -> Any:
+    return values.astype(np.result_type(values.dtype, np.complex64))
 
 
 def wrap_value(value: Any) -> Any:
@@ -151,8 +179,8 @@ def wrap_value(value: Any) -> Any:
     return wrap(as_node(value))
 
 
-NUMPY[np.linalg.eig] = eig
-NUMPY[np.linalg.eigvals] = eigvals
+NUMPY[np.linalg.eig] = _numpy_eig
+NUMPY[np.linalg.eigvals] = _numpy_eigvals
 
 
 # ---- expressions

@@ -160,9 +160,9 @@ def unique_inverse(x: Any, /) -> Any:
     return UniqueInverse(values, inverse)
 
 
-@chunked(np.unique_values)
+@chunked(np.unique_values, small=lambda x: np.unique(x, equal_nan=False))
 def unique_values(x: Any, /) -> Any:
-    """Distinct elements."""
+    """Distinct elements, in order: NumPy leaves the order open, but it must not depend on the size."""
     return _distinct(x, False, False)[0]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnet.arrays import building
 from linnet.arrays.core import wrap
 from linnet.arrays.elementwise import apply, spread
 from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.expression import Node, Source
+from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.graph import graph
 from linnet.arrays.lowering import lowered
 from linnet.tiles import Layout
@@ -36,7 +36,8 @@ def expressions(draw: st.DrawFn) -> list[Pair]:
     pool: list[Pair] = []
     for _ in range(draw(st.integers(1, 3))):
         size = int(np.prod(shape))
-        data = np.array(draw(st.lists(st.integers(-9, 9), min_size=size, max_size=size))).reshape(shape)
+        numbers = draw(st.lists(st.integers(-9, 9), min_size=size, max_size=size))
+        data = np.array(numbers).reshape(shape).astype(draw(st.sampled_from(["i8", "i2", "f4", "f8"])))
         pool.append((Source(data, layouts(draw, shape)), data))
     for _ in range(draw(st.integers(1, 7))):
         pool.append(step(draw, pool))
@@ -54,18 +55,23 @@ def step(draw: st.DrawFn, pool: list[Pair]) -> Pair:
         ufunc = draw(st.sampled_from([np.add, np.subtract, np.multiply, np.maximum]))
         return apply(ufunc, wrap(node), wrap(other)).node, ufunc(value, theirs)
     if kind == "unary":
-        return apply(np.negative, wrap(node)).node, -value
+        ufunc = draw(st.sampled_from([np.add, np.multiply, np.minimum]))
+        number = draw(st.integers(-3, 3))
+        made = apply(ufunc, wrap(node), number).node
+        return made, ufunc(value, number)
     if kind == "turn":
         axes = draw(st.permutations(range(value.ndim)))
         return building.permuted(node, tuple(axes)), value.transpose(axes)
     if kind in ("sum", "most") and value.size:
         axes = tuple(sorted(draw(st.sets(st.integers(0, value.ndim - 1))))) if value.ndim else ()
         keep = draw(st.booleans())
-        if kind == "sum":
-            return building.folded(node, "sum", axes, value.dtype, keepdims=keep), value.sum(
-                axes, keepdims=keep
-            )
-        return building.folded(node, "max", axes, value.dtype, keepdims=keep), value.max(axes, keepdims=keep)
+        total = np.asarray(
+            value.sum(axes, keepdims=keep) if kind == "sum" else value.max(axes, keepdims=keep)
+        )
+        made = building.folded(
+            node, kind.replace("most", "max"), axes, total.dtype, keepdims=keep, inner=total.dtype
+        )
+        return made, total
     if kind == "slice":
         parts = tuple(
             slice(draw(bounds(n)), draw(bounds(n)), draw(st.sampled_from([None, 1, 2, 3, -1, -2])))
@@ -76,7 +82,7 @@ def step(draw: st.DrawFn, pool: list[Pair]) -> Pair:
         return building.recut(node, layouts(draw, value.shape)), value
     if kind == "join" and value.ndim:
         axis = draw(st.integers(0, value.ndim - 1))
-        others = [p for p in pool if p[1].ndim == value.ndim and same_beside(p[1].shape, value.shape, axis)]
+        others = [p for p in pool if p[1].dtype == value.dtype and same_beside(p[1].shape, value.shape, axis)]
         chosen = [(node, value), *draw(st.lists(st.sampled_from(others), max_size=2))]
         return (
             building.concatenated([n for n, _ in chosen], axis, value.dtype),
@@ -100,9 +106,12 @@ def fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def same_beside(one: tuple[int, ...], other: tuple[int, ...], axis: int) -> bool:
-    return all(a == b for k, (a, b) in enumerate(zip(one, other, strict=True)) if k != axis)
+    return len(one) == len(other) and all(
+        a == b for k, (a, b) in enumerate(zip(one, other, strict=True)) if k != axis
+    )
 
 
+@settings(max_examples=100)
 @given(expressions(), st.data())
 def test_random_expressions_have_numpys_values(pool: list[Pair], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3))
@@ -111,8 +120,10 @@ def test_random_expressions_have_numpys_values(pool: list[Pair], data: st.DataOb
         assert node.shape == value.shape == found.shape
         assert node.layout.shape == value.shape
         np.testing.assert_array_equal(found, value)
-    for kept, (_, value) in zip(persisted(nodes), chosen, strict=True):
+    for kept, (node, value) in zip(persisted(nodes), chosen, strict=True):
         np.testing.assert_array_equal(computed([kept])[0], value)
+        if isinstance(kept, Stored):
+            assert {tile.dtype for tile in kept.tiles.tiles.values()} == {node.dtype}
 
 
 def source(shape: tuple[int, ...], tile: int, seed: int = 0) -> Source:

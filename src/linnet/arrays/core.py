@@ -92,7 +92,7 @@ class _Large(Exception):
 def _plain(item: Any) -> Any:
     """An argument as NumPy takes it."""
     if isinstance(item, ArrayBase):
-        node = item._node
+        node = item.node  # NumPy may give a view of its data back
         if not is_small(node):
             raise _Large
         return cast("Source", node).data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -82,9 +83,10 @@ def _loops(ufunc: np.ufunc, samples: list[Any], dtype: Any, casting: Any) -> tup
         s.dtype if isinstance(s, np.ndarray) else (np.dtype(bool) if isinstance(s, bool) else type(s))
         for s in samples
     )
-    signature = None if dtype is None else (None,) * ufunc.nin + (np.dtype(dtype),) * ufunc.nout
+    wanted = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
+    given = {} if dtype is None else {"signature": wanted}
     try:
-        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), signature=signature, casting=casting)
+        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting=casting, **given)
     except TypeError:  # dates have no loops known beforehand
         return tuple(np.asarray(s).dtype for s in samples)
 
@@ -119,12 +121,23 @@ def _public(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
         return call(ufunc, items, keywords)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`np.{ufunc.__name__}`, element by element, lazily.\n\n{_signature(ufunc)}"
+    signature = _signature(ufunc)
+    function.__doc__ = f"`np.{ufunc.__name__}`, element by element, lazily.\n\n{name}{signature}"
+    function.__signature__ = signature  # type: ignore[attr-defined]
     return function
 
 
-def _signature(ufunc: np.ufunc) -> str:
-    return (ufunc.__doc__ or "").strip().split("\n")[0]
+def _signature(ufunc: np.ufunc) -> Signature:
+    """What the function takes, for those who ask: the standard wants it known."""
+    items = ["x"] if ufunc.nin == 1 else [f"x{place}" for place in range(1, ufunc.nin + 1)]
+    keywords = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+    return Signature(
+        [
+            *(Parameter(name, Parameter.POSITIONAL_ONLY) for name in items),
+            Parameter("out", Parameter.KEYWORD_ONLY, default=None),
+            *(Parameter(name, Parameter.KEYWORD_ONLY, default=value) for name, value in keywords.items()),
+        ]
+    )
 
 
 def call(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -197,6 +210,20 @@ for _name, _target in ALIASES.items():
 
 
 # ---- element by element, but not ufuncs
+
+
+def sign(x: Any, /, **keywords: Any) -> Any:
+    """-1, 0 or 1 by the sign; `x / abs(x)` of complex numbers, and NaN where a part of one is NaN.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> sign(asarray([-2.0, 0.0, 3.0])).compute()
+    array([-1.,  0.,  1.])
+    """
+    made = call(np.sign, (x,), keywords)
+    if keywords or made.dtype.kind != "c":
+        return made
+    # NumPy looks at the other part if that is infinite; the standard does not.
+    return where(call(np.isnan, (x,), {}), complex(np.nan, np.nan), made)
 
 
 @chunked(np.where)

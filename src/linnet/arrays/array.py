@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -52,6 +52,15 @@ class Array(ArrayBase):
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment] # arrays are compared element by element
     __array_priority__ = 100
+
+    if TYPE_CHECKING:  # methods that chapters define
+
+        def __getitem__(self, key: Any) -> Array: ...
+        def __setitem__(self, key: Any, value: Any) -> None: ...
+        def __matmul__(self, other: Any) -> Array: ...
+        def __rmatmul__(self, other: Any) -> Array: ...
+        def __iter__(self) -> Iterator[Array]: ...
+        def __getattr__(self, name: str) -> Any: ...
 
     # ---- what it is
 

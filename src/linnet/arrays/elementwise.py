@@ -84,7 +84,7 @@ def _loops(ufunc: np.ufunc, samples: list[Any], dtype: Any, casting: Any) -> tup
         for s in samples
     )
     wanted = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
-    given = {} if dtype is None else {"signature": wanted}
+    given: dict[str, Any] = {} if dtype is None else {"signature": wanted}
     try:
         return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting=casting, **given)
     except TypeError:  # dates have no loops known beforehand

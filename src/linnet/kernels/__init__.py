@@ -61,6 +61,7 @@ __all__ = [
     "downdate_lower",
     "fold_join",
     "fused",
+    "gather",
     "gelqt",
     "gemlqt",
     "gemm",

@@ -4,6 +4,10 @@ A row runs NumPy and Linnet by turns, each on the same NumPy arrays, from these 
 the ratio is ours / NumPy's. Rows under a second take the median of many turns on fresh data,
 because the first touch of memory swings widely; longer ones the best. Memory is resident memory above
 the live inputs, sampled in a process of its own.
+
+Times are taken with an allocator that keeps what is freed, on both sides: a virtual machine that
+hands free memory back to its host takes longer to touch it again than the work on it takes.
+`--fresh-memory` measures with the allocator as it is.
 """
 
 from __future__ import annotations
@@ -11,11 +15,9 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -23,19 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import Peak, Row, keep_memory, ordinary_memory, show
 
 import linnet as ln
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the report."""
-
-    what: str
-    target: str
-    measured: str
-    kept: bool
-    numbers: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +79,9 @@ def compare(what: str, target: float, rounds: int, case: Case, *, each: float | 
 
 
 def _normal(*shapes: tuple[int, ...]) -> Callable[[int], tuple[Any, ...]]:
-    return lambda turn: tuple(np.random.default_rng((turn, k)).standard_normal(s) for k, s in enumerate(shapes))
+    return lambda turn: tuple(
+        np.random.default_rng((turn, k)).standard_normal(s) for k, s in enumerate(shapes)
+    )
 
 
 def element_wise(sizes: Sizes) -> list[Row]:
@@ -97,7 +91,10 @@ def element_wise(sizes: Sizes) -> list[Row]:
     few = max(2, sizes.rounds // 2)
     return [
         compare(
-            "sin(x)*2 + x**2 - 1/(1+exp(-x))", 0.42, few, (chain, lambda x: chain(ln.asarray(x)).compute(), data)
+            "sin(x)*2 + x**2 - 1/(1+exp(-x))",
+            0.42,
+            few,
+            (chain, lambda x: chain(ln.asarray(x)).compute(), data),
         ),
         compare(
             "the same, summed",
@@ -193,40 +190,21 @@ def overhead(sizes: Sizes) -> list[Row]:
 # ---- memory --------------------------------------------------------------------------
 
 
-def resident() -> int:
-    """Bytes of memory this process holds."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def peak_of(run: Callable[[], Any]) -> tuple[int, Any]:
-    """The most resident memory while something runs, above what there was before."""
-    gc.collect()
-    before, most, over = resident(), 0, threading.Event()
-
-    def watch() -> None:
-        nonlocal most
-        while not over.wait(0.002):
-            most = max(most, resident())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        result = run()
-    finally:
-        over.set()
-        watcher.join()
-    return max(most, resident()) - before, result
-
-
 def memory(sizes: Sizes) -> list[Row]:
     """The summed chain in a process of its own."""
     command = [sys.executable, __file__, "--peak", str(sizes.long)]
-    numbers = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=ordinary_memory())
+    numbers = json.loads(done.stdout)
     allowed = 0.05 * numbers["input"]
     text = f"{numbers['peak'] / 1e6:.0f} MB"
     return [
-        Row("peak memory of the summed chain", f"≤ {allowed / 1e6:.0f} MB", text, numbers["peak"] <= allowed, numbers)
+        Row(
+            "peak memory of the summed chain",
+            f"≤ {allowed / 1e6:.0f} MB",
+            text,
+            numbers["peak"] <= allowed,
+            numbers,
+        )
     ]
 
 
@@ -234,8 +212,9 @@ def peak(count: int) -> dict[str, float]:
     """Measured in this process."""
     x = np.random.default_rng(0).standard_normal(count)
     float(chain(ln.asarray(x[:100_000], chunks=10_000)).sum())  # modules and buffers are loaded once
-    most, _ = peak_of(lambda: float(chain(ln.asarray(x)).sum()))
-    return {"peak": float(most), "input": float(x.nbytes)}
+    with Peak() as most:
+        float(chain(ln.asarray(x)).sum())
+    return {"peak": most.bytes, "input": float(x.nbytes)}
 
 
 SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
@@ -249,27 +228,25 @@ SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small problems: a check that it runs")
-    parser.add_argument("--only", nargs="*", choices=SECTIONS, default=list(SECTIONS))
-    parser.add_argument("--rounds", type=int)
-    parser.add_argument("--json", type=Path, help="write the numbers there")
+    parser = argparse.ArgumentParser(description="Measure arrays against NumPy.")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
+    parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections only")
+    parser.add_argument("--rounds", type=int, help="how often each side runs")
+    parser.add_argument("--quick", action="store_true", help="small problems: does it still run?")
+    parser.add_argument("--fresh-memory", action="store_true", help="with the allocator as it is")
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peak is not None:
         print(json.dumps(peak(options.peak)))
         return
+    if not options.fresh_memory:
+        keep_memory()
     sizes = QUICK if options.quick else Sizes()
     if options.rounds:
         sizes = Sizes(**{**asdict(sizes), "rounds": options.rounds})
-    rows: list[Row] = []
-    for name in options.only:
-        for row in SECTIONS[name](sizes):
-            rows.append(row)
-            mark = "ok" if row.kept else "--"
-            print(f"{mark}  {row.what:45} {row.target:12} {row.measured}", flush=True)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](sizes)]
+    kept = "memory as it comes" if options.fresh_memory else "freed memory kept"
+    show(rows, f"python benchmarks/arrays.py ({kept})", options.json)
 
 
 if __name__ == "__main__":

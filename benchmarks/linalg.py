@@ -15,15 +15,11 @@ A further row is a function that returns `Row`s, and a line in `SECTIONS`.
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import json
 import mmap
-import os
-import platform
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -31,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import Peak, Row, keep_memory, ordinary_memory, show
 
 from linnet import linalg
 from linnet.algorithms.cholesky import factor
@@ -43,32 +40,8 @@ from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import TiledArray
 
-KEEPING = {
-    "MALLOC_ARENA_MAX": "1",
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TOP_PAD_": str(64 * 2**20),
-    "MALLOC_TRIM_THRESHOLD_": str(2**40),
-}
-"""What tells the allocator of glibc to keep all memory that is freed; others do not look at it."""
-
 BUDGET_SHARE = 4
 """Out of core, the matrix is so many times the budget."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One line of the report."""
-
-    what: str
-    """What was measured."""
-    target: str
-    """What it must reach."""
-    measured: str
-    """What it reached."""
-    kept: bool | None
-    """Whether that is enough; None where there is no target."""
-    numbers: dict[str, float]
-    """The bare numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,36 +229,6 @@ def scalapack(sizes: Sizes) -> list[Row]:
 # ---- memory --------------------------------------------------------------------------
 
 
-class Peak:
-    """Resident memory above what it was, sampled every two milliseconds."""
-
-    def __enter__(self) -> Peak:
-        gc.collect()
-        self.base = self.top = resident()
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-        self.thread.start()
-        return self
-
-    def _watch(self) -> None:
-        while not self.over.wait(0.002):
-            self.top = max(self.top, resident())
-
-    def __exit__(self, *error: object) -> None:
-        self.over.set()
-        self.thread.join()
-
-    @property
-    def bytes(self) -> int:
-        """The most there was at once."""
-        return self.top - self.base
-
-
-def resident() -> int:
-    """Resident memory of this process."""
-    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * mmap.PAGESIZE
-
-
 def memory(sizes: Sizes) -> list[Row]:
     rows: list[Row] = []
     for name, n, inputs in (("Cholesky", sizes.cholesky, 1), ("GEMM", sizes.gemm, 2)):
@@ -426,26 +369,8 @@ CHILDREN: dict[str, Callable[[int], dict[str, float]]] = {
 def child(name: str, size: int) -> dict[str, float]:
     """Run one of `CHILDREN` in a process of its own."""
     command = [sys.executable, __file__, "--child", name, str(size)]
-    environment = {key: value for key, value in os.environ.items() if key not in KEEPING}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=ordinary_memory())
     return json.loads(done.stdout)
-
-
-def keep_memory() -> None:
-    """Start this program again, if need be, with an allocator that keeps what is freed."""
-    if any(os.environ.get(name) != value for name, value in KEEPING.items()):
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **KEEPING})
-
-
-def report(rows: list[Row]) -> str:
-    verdicts = {True: "kept", False: "MISSED", None: ""}
-    table = [("what", "target", "measured", "verdict")]
-    table += [(row.what, row.target, row.measured, verdicts[row.kept]) for row in rows]
-    widths = [max(len(line[column]) for line in table) for column in range(4)]
-    lines = [
-        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table
-    ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
 def main() -> None:
@@ -466,15 +391,8 @@ def main() -> None:
     if options.rounds:
         sizes = Sizes(**{**asdict(sizes), "rounds": options.rounds})
     rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](sizes)]
-    load = os.getloadavg()[0]
-    print(
-        f"python benchmarks/linalg.py    Python {platform.python_version()}, NumPy {np.__version__}, ", end=""
-    )
     kept = "memory as it comes" if options.fresh_memory else "freed memory kept"
-    print(f"{os.cpu_count()} cores, load {load:.1f}, {kept}\n")
-    print(report(rows))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
+    show(rows, f"python benchmarks/linalg.py ({kept})", options.json)
 
 
 if __name__ == "__main__":

@@ -15,16 +15,15 @@ import gc
 import importlib
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from measuring import Row, show
 from sampling import sample_tasks
 
 ALGORITHMS = ("cholesky", "tsqr", "gemm", "accumulated_gemm", "tiled_qr", "banded")
@@ -35,18 +34,6 @@ REPEATS = 7
 FIRST_US, FURTHER_US = 10.0, 1.0
 FLAT = 2.0
 """Slowest over fastest size, of one statement, that still counts as flat on a shared machine."""
-
-
-@dataclass
-class Row:
-    """One line of the report."""
-
-    what: str
-    target: str
-    measured: str
-    kept: bool | None
-    """None where the line only informs."""
-    values: dict[str, Any]
 
 
 def program_of(name: str) -> Any:
@@ -317,17 +304,6 @@ SECTIONS: dict[str, Callable[[int], list[Row]]] = {
 }
 
 
-def report(rows: list[Row]) -> str:
-    verdicts = {True: "kept", False: "MISSED", None: ""}
-    table = [("what", "target", "measured", "verdict")]
-    table += [(row.what, row.target, row.measured, verdicts[row.kept]) for row in rows]
-    widths = [max(len(line[column]) for line in table) for column in range(4)]
-    lines = [
-        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in table
-    ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the tile-program language against its targets.")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
@@ -340,11 +316,11 @@ def main() -> None:
         return
     gc.disable()
     rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](5 if options.quick else 40)]
-    print(f"python benchmarks/programs.py    Python {platform.python_version()}, {os.cpu_count()} cores")
-    print(f"a / b / c / d: at {' / '.join(map(str, SIDES))} tiles a side, the slowest statement each\n")
-    print(report(rows))
-    if options.json:
-        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", encoding="utf-8")
+    sides = " / ".join(map(str, SIDES))
+    title = (
+        f"python benchmarks/programs.py (a / b / c / d: at {sides} tiles a side, the slowest statement each)"
+    )
+    show(rows, title, options.json)
 
 
 if __name__ == "__main__":

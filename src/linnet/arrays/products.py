@@ -27,8 +27,11 @@ _FEW = 16
 _SLAB = 4 * chunking.TARGET
 """Bytes of a slab of an array in memory: it is a view, and read once."""
 
-_LEAST_ROWS = 8
+_LEAST_ROWS = 128
 """Slabs of fewer rows would make products of thin matrices, which are slow."""
+
+_LEAST_ROWS_OF_THREE = 8
+"""With three operands rows multiply: those of the first product are rows times another axis."""
 
 
 def contracted(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
@@ -72,7 +75,8 @@ def _edges(named: Sequence[tuple[str, Node]], out: str, dtype: Any) -> dict[str,
                     f"the axes called {letter!r} have lengths {known[-1]} and {cut[-1]}; they must be equal"
                 )
     if all(is_free(node) and _is_ours_to_cut(node) for _, node in named):
-        edges.update(_slabs(ordered[0], edges, out, np.dtype(dtype).itemsize))
+        least = _LEAST_ROWS if len(named) < 3 else _LEAST_ROWS_OF_THREE
+        edges.update(_slabs(ordered[0], edges, out, np.dtype(dtype).itemsize, least))
     return edges
 
 
@@ -82,7 +86,7 @@ def _is_ours_to_cut(node: Node) -> bool:
 
 
 def _slabs(
-    largest: tuple[str, Node], edges: dict[str, Boundaries], out: str, itemsize: int
+    largest: tuple[str, Node], edges: dict[str, Boundaries], out: str, itemsize: int, least: int
 ) -> dict[str, Boundaries]:
     """Cuts for arrays in memory: along axes of the result only, if what is left of the largest is a tile.
 
@@ -92,10 +96,9 @@ def _slabs(
     own, node = largest
     kept = [c for c in own if c in out]
     line = math.prod(length for c, length in zip(own, node.shape, strict=True) if c not in out) * itemsize
-    rows = _SLAB // max(line, 1)
-    if kept and len(kept) < len(own) and rows >= _LEAST_ROWS:
+    rows = min(_SLAB // max(line, 1), -(-math.prod(edges[c][-1] for c in kept) // _FEW))
+    if kept and len(kept) < len(own) and rows >= least:
         cuts: dict[str, Boundaries] = {c: (0, edges[c][-1]) for c in own if c not in out}
-        rows = min(rows, -(-math.prod(edges[c][-1] for c in kept) // _FEW))
         for letter in reversed(kept):  # the last axes stay whole as long as they fit
             length = max(1, min(edges[letter][-1], rows))
             cuts[letter] = regular(edges[letter][-1], length)

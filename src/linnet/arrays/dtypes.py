@@ -12,7 +12,7 @@ from linnet.arrays.building import each_tile, filled, mapped
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, checked, chunked, wrap
 from linnet.arrays.creation import check_device
 from linnet.arrays.creation import copy as copied
-from linnet.arrays.elementwise import _placed, apply, cast
+from linnet.arrays.elementwise import apply, cast, placed
 
 bool = np.dtype("bool")  # the standard's name
 int8, int16, int32, int64 = (np.dtype(f"i{size}") for size in (1, 2, 4, 8))
@@ -115,7 +115,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
                 f"according to the rule {casting!r}"
             )
         source = cast(source, dst.node.dtype)
-    _placed(wrap(source), dst, where, "copyto")
+    placed(wrap(source), dst, where, "copyto")
 
 
 # ---- promotion
@@ -254,7 +254,7 @@ def _infinite(x: Any, out: Any, *, positive: Any) -> Any:
         raise TypeError(f"infinities of {array.dtype} values have no sign; take the real or imaginary part")
     side = apply(np.signbit, array)
     found = apply(np.logical_and, apply(np.isinf, array), apply(np.logical_not, side) if positive else side)
-    return found if out is None else _placed(found, out, True, "isposinf" if positive else "isneginf")
+    return found if out is None else placed(found, out, True, "isposinf" if positive else "isneginf")
 
 
 @chunked(np.real_if_close)

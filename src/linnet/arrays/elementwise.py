@@ -158,13 +158,13 @@ def call(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) -> A
         result = apply(ufunc, *items, **given)
     results = result if isinstance(result, tuple) else (result,)
     finished = [
-        _placed(each, target, condition, ufunc.__name__)
+        placed(each, target, condition, ufunc.__name__)
         for each, target in zip(results, targets * len(results) if out is None else targets, strict=False)
     ]
     return finished[0] if ufunc.nout == 1 else tuple(finished)
 
 
-def _placed(result: Any, target: Any, condition: Any, name: str) -> Any:
+def placed(result: Any, target: Any, condition: Any, name: str) -> Any:
     """A result under `where=` and into `out=`: an array of ours takes a new version."""
     if target is None:
         if condition is True:

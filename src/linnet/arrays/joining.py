@@ -12,7 +12,7 @@ import numpy as np
 
 from linnet.arrays.building import _spans, blocks, concatenated, permuted, recut, sliced
 from linnet.arrays.core import as_node, axis_of, chunked, wrap
-from linnet.arrays.elementwise import _placed, cast
+from linnet.arrays.elementwise import cast, placed
 from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Source, Span, Spans
 from linnet.arrays.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from linnet.tiles import Layout
@@ -133,7 +133,7 @@ def _concatenate(arrays: Any, axis: Any, out: Any, dtype: Any, casting: Any, nam
                 f"axis {place}, array 0 has shape {nodes[0].shape}, array {number} has {node.shape}"
             )
     result = wrap(joined(_promoted(nodes, dtype, casting), place))
-    return result if out is None else _placed(result, out, True, name)
+    return result if out is None else placed(result, out, True, name)
 
 
 def _with_gap(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from linnet.arrays import chunking
 from linnet.arrays.assignment import setitem
 from linnet.arrays.building import blocks, constant, folded, mapped, permuted, recut
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped
-from linnet.arrays.elementwise import _placed, apply, cast, operand
+from linnet.arrays.elementwise import apply, cast, operand, placed
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Access, Along, At, Node, Operand, Piece
 from linnet.arrays.gathering import gathered
@@ -29,7 +29,7 @@ def known(values: Any) -> NDArray[Any]:
 
 
 def _stored(result: Any, out: Any, name: str) -> Any:
-    return result if out is None else _placed(result, out, True, name)
+    return result if out is None else placed(result, out, True, name)
 
 
 def settled(indices: Any, length: int, mode: str, axis: int | None = None) -> NDArray[np.intp]:

@@ -15,8 +15,7 @@ import numpy as np
 
 from linnet.arrays.building import blocks, constant, folded, mapped, part, permuted
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, direct, wrap, wrapped_all
-from linnet.arrays.elementwise import _placed as placed
-from linnet.arrays.elementwise import cast, chosen, spread
+from linnet.arrays.elementwise import cast, chosen, placed, spread
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Span
 from linnet.tiles import Layout

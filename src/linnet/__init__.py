@@ -2,9 +2,10 @@
 
     import linnet as ln
 
-What works today: tile programs (`ln.tile_program`, `ln.kernel`), their analysis, a threads
-engine that runs them, and dense linear algebra made of them (`ln.linalg`). See the
-documentation for what is to come.
+What works today: lazy arrays under NumPy's and the array API standard's names (`ln.asarray`,
+`ln.random`, `ln.fft`), dense linear algebra (`ln.linalg`), the tile programs both are made of
+(`ln.tile_program`, `ln.kernel`), and a threads engine that runs them. See the documentation
+for what is to come.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -39,12 +40,51 @@ from linnet.programs import (
 from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
-    from linnet import linalg
+    from linnet import fft, linalg, random
     from linnet.session import init
 
 __version__ = "0.1.0.dev0"
 
-__all__ = [
+_ARRAYS = frozenset(
+    """
+    Array BlockView __array_api_version__ __array_namespace_info__ abs absolute acos acosh add all
+    allclose amax amin angle any append apply_along_axis apply_gufunc apply_over_axes arange arccos
+    arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort argtopk
+    argwhere around array array_equal array_equiv array_split asanyarray asarray asarray_chkfinite
+    ascontiguousarray asfortranarray asin asinh astype atan atan2 atanh atleast_1d atleast_2d
+    atleast_3d average bincount bitwise_and bitwise_count bitwise_invert bitwise_left_shift
+    bitwise_not bitwise_or bitwise_right_shift bitwise_xor block bool broadcast_arrays
+    broadcast_shapes broadcast_to can_cast cbrt ceil choose clip column_stack common_type complex128
+    complex64 compress compute concat concatenate conj conjugate convolve copy copysign copyto
+    corrcoef correlate cos cosh count_nonzero cov cumprod cumsum cumulative_prod cumulative_sum
+    deg2rad degrees delete diag diag_indices diag_indices_from diagflat diagonal diff digitize
+    divide divmod dot dsplit dstack e ediff1d einsum empty empty_like equal exp exp2 expand_dims
+    expm1 extract eye fabs fill_diagonal finfo fix flatnonzero flip fliplr flipud float16 float32
+    float64 float_power floor floor_divide fmax fmin fmod frexp from_dlpack frombuffer fromfunction
+    fromiter full full_like gcd geomspace gradient greater greater_equal heaviside histogram
+    histogram2d histogram_bin_edges histogramdd hsplit hstack hypot i0 identity iinfo imag indices
+    inf inner insert int16 int32 int64 int8 interp intersect1d invert isclose iscomplex iscomplexobj
+    isdtype isfinite isin isinf isnan isnat isneginf isposinf isreal isrealobj ix_ kron lcm ldexp
+    left_shift less less_equal lexsort linspace log log10 log1p log2 logaddexp logaddexp2
+    logical_and logical_not logical_or logical_xor logspace map_blocks map_overlap mask_indices
+    matmul matrix_transpose matvec max maximum mean median meshgrid min min_scalar_type minimum mod
+    modf moveaxis multiply nan nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean
+    nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim negative newaxis
+    nextafter nonzero not_equal ones ones_like outer pad partition percentile permute_dims persist
+    pi place polyval positive pow power prod promote_types ptp put put_along_axis putmask quantile
+    rad2deg radians ravel ravel_multi_index real real_if_close rechunk reciprocal remainder repeat
+    require reshape resize result_type right_shift rint roll rollaxis rot90 round searchsorted
+    select setdiff1d setxor1d shape sign signbit sin sinc sinh size sort sort_complex spacing split
+    sqrt square squeeze stack std subtract sum swapaxes take take_along_axis tan tanh tensordot tile
+    topk trace transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros triu
+    triu_indices triu_indices_from true_divide trunc uint16 uint32 uint64 uint8 union1d unique
+    unique_all unique_counts unique_inverse unique_values unravel_index unstack unwrap vander var
+    vdot vecdot vecmat vectorize vsplit vstack where zeros zeros_like
+    """.split()  # noqa: SIM905 # a list this long reads better as a text
+)
+"""Names of the arrays' chapters, known without importing these: a test compares them."""
+
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names are not in this file
     "BindError",
     "BoundProgram",
     "BudgetError",
@@ -69,10 +109,13 @@ __all__ = [
     "UnwrittenTileError",
     "WireError",
     "__version__",
+    "fft",
     "init",
     "kernel",
     "linalg",
+    "random",
     "tile_program",
+    *sorted(_ARRAYS),
 ]
 
 
@@ -80,20 +123,15 @@ def __getattr__(name: str) -> Any:
     """Engines and namespaces are imported when first used: they take longer than all the rest."""
     from importlib import import_module
 
-    if name in ("linalg", "fft", "random"):
+    if name in ("fft", "linalg", "random"):
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
-    if name.startswith("__") and name not in ("__array_api_version__", "__array_namespace_info__"):
+    if name not in _ARRAYS:
         raise AttributeError(f"module 'linnet' has no attribute {name!r}")
-    found = import_module("linnet.arrays.namespace").names()
-    if name not in found:
-        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
-    globals()[name] = found[name]
-    return found[name]
+    globals()[name] = found = import_module("linnet.arrays.namespace").names()[name]
+    return found
 
 
 def __dir__() -> list[str]:
-    from linnet.arrays.namespace import names
-
-    return sorted({*__all__, *names()})
+    return sorted(__all__)

@@ -102,6 +102,7 @@ class Layout:
     def views(self, array: NDArray[Any]) -> dict[Index, NDArray[Any]]:
         """An array of this shape in tiles, each a view of it.
 
+        >>> import numpy as np
         >>> Layout.regular((5,), 2).views(np.arange(5))[2,]
         array([4])
         """

@@ -53,16 +53,17 @@ class EighResult(NamedTuple):
 
 @tile_program(verify=False)
 def hermitian_band(
-    A: In, V: Out, T: Out, D: Out, S: Temp("A"), Y: Temp, M: Temp, F: Temp, G: Temp, N: int, B: int
-):
+    A: In, V: Out, T: Out, D: Out, S: Temp("A"), Y: Temp, P: Temp, M: Temp, F: Temp, G: Temp,
+    N: int, B: int,
+):  # fmt: skip
     for b in range(N):
         for s in range(PANELS):
             k = PANELS * b + s
             V[k, b:N], T[k], D[k] = reflect_below(S[k, b:N, b], s, B)
             if k + 1 < PANELS * N:
                 for i in range(b, N):
-                    Y[k, i] = hermitian_product(S[k, i, b:i], S[k, i:N, i], V[k, b:N])
-                M[k] = half_inner(V[k, b:N], Y[k, b:N], T[k])
+                    Y[k, i], P[k, i] = hermitian_product(S[k, i, b:i], S[k, i:N, i], V[k, b:N])
+                M[k] = half_inner(P[k, b:N], T[k])
                 for i in range(b, N):
                     F[k, i], G[k, i] = rank_two_factors(V[k, i], Y[k, i], T[k], M[k])
                 for i in range(b, N):

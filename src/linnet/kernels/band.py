@@ -186,22 +186,22 @@ def subtract_product(
     return result
 
 
-@kernel("hermitian_product", dtype=lambda before, below, v: promote(*below, *v))
-def hermitian_product(before: list[Matrix], below: list[Matrix], v: list[Matrix]) -> Matrix:
-    """A row of tiles of `S·V`, for a Hermitian `S` of which the lower half is stored.
+@kernel("hermitian_product", outputs=2, dtype=lambda before, below, v: (promote(*below, *v),) * 2)
+def hermitian_product(before: list[Matrix], below: list[Matrix], v: list[Matrix]) -> tuple[Matrix, Matrix]:
+    """A row of tiles of `S·V` for a Hermitian `S`, lower half stored, and its part of `Vᴴ·S·V`.
 
     `before` are the tiles of the row up to the diagonal, `below` those of the column from the
     diagonal down (the diagonal tile is whole).
 
     >>> hermitian_product([np.array([[2.0]])], [np.array([[1.0]])], [np.array([[1.0]]), np.array([[3.0]])])
-    array([[5.]])
+    (array([[5.]]), array([[15.]]))
     """
     dtype = blas_dtype(*before, *below, *v)
-    own = v[len(before)]
+    own = readable(v[len(before)], dtype)
     total = np.zeros(own.shape, dtype, order="F")
-    rows = own.shape[0]
+    rows, k = own.shape
     if not total.size:
-        return total
+        return total, np.zeros((k, k), dtype, order="F")
     for position, each in enumerate(v):
         inner = each.shape[0]
         if not inner:
@@ -213,22 +213,17 @@ def hermitian_product(before: list[Matrix], below: list[Matrix], v: list[Matrix]
             tile = below[position - len(before)]
             block = adjoint_operand(tile[tile.shape[0] - inner :, tile.shape[1] - rows :], dtype)
         multiply_into(total, block, (b"N", readable(each, dtype)), inner, 1.0, 1.0)
-    return total
+    return total, _multiply((b"C", own), (b"N", total), (k, k), rows)
 
 
-@kernel("half_inner", dtype=lambda v, y, t: promote(*v, *y, t))
-def half_inner(v: list[Matrix], y: list[Matrix], t: Matrix) -> Matrix:
-    """`½·Tᴴ·(Σ Vᴴ·Y)·T`.
+@kernel("half_inner", dtype=lambda parts, t: promote(*parts, t))
+def half_inner(parts: list[Matrix], t: Matrix) -> Matrix:
+    """`½·Tᴴ·P·T`, where `P` is the sum of the parts.
 
-    >>> half_inner([np.array([[3.0]])], [np.array([[4.0]])], np.array([[1.0]]))
-    array([[6.]])
+    >>> half_inner([np.array([[3.0]]), np.array([[1.0]])], np.array([[2.0]]))
+    array([[8.]])
     """
-    dtype = blas_dtype(*v, *y, t)
-    total = np.zeros(t.shape, dtype, order="F")
-    for each, product in zip(v, y, strict=True):
-        if each.size:
-            left = (b"C", readable(each, dtype))
-            multiply_into(total, left, (b"N", readable(product, dtype)), each.shape[0], 1.0, 1.0)
+    total = sum(parts[1:], parts[0])
     return np.asfortranarray(0.5 * (t.conj().T @ total @ t))
 
 
@@ -236,12 +231,21 @@ def half_inner(v: list[Matrix], y: list[Matrix], t: Matrix) -> Matrix:
 def rank_two_factors(v: Matrix, y: Matrix, t: Matrix, c: Matrix) -> tuple[Matrix, Matrix]:
     """`[V W]` and `[W V]` with `W = Y·T − V·C`: `S − V·Wᴴ − W·Vᴴ` is one product of such factors.
 
+    They share memory: both are parts of `[V W V]`.
+
     >>> one = np.array([[1.0]])
     >>> rank_two_factors(one, 5 * one, one, 2 * one)
     (array([[1., 3.]]), array([[3., 1.]]))
     """
-    w = y @ t - v @ c
-    return np.asfortranarray(np.hstack([v, w])), np.asfortranarray(np.hstack([w, v]))
+    dtype = blas_dtype(v, y, t, c)
+    rows, k = v.shape
+    both = np.empty((rows, 3 * k), dtype, order="F")
+    both[:, :k] = both[:, 2 * k :] = v
+    if both.size:
+        w = both[:, k : 2 * k]
+        multiply_into(w, operand(y, dtype), operand(t, dtype), k, 1.0, 0.0)
+        multiply_into(w, (b"N", both[:, :k]), operand(c, dtype), k, -1.0, 1.0)
+    return both[:, : 2 * k], both[:, k:]
 
 
 @kernel(

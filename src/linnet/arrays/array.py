@@ -279,6 +279,9 @@ class Array(ArrayBase):
                 corners = corners[(*(slice(None),) * axis, kept)]
         return np.array2string(np.asarray(corners), threshold=0)
 
+    def __format__(self, spec: str) -> str:
+        return format(self.compute(), spec) if spec and not self.shape else format(str(self), spec)
+
     def _repr_html_(self) -> str:
         from linnet.arrays.pictures import html
 

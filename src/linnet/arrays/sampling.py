@@ -17,7 +17,7 @@ from linnet.arrays.building import aligned, blocks, constant, recut
 from linnet.arrays.core import ArrayBase, as_node, axis_of, wrap
 from linnet.arrays.elementwise import cast
 from linnet.arrays.expression import Access, Along, At, Entry, Node, Number, Operand, Piece, Source
-from linnet.kernels.sampling import block_shape, seeds
+from linnet.kernels.sampling import FILLING, block_shape, seeds
 from linnet.tiles import Layout
 
 _PLAIN = (bool, int, float, np.integer, np.floating)
@@ -82,18 +82,14 @@ class Generator:
         shape = _shape(size, spread)
         dtype = np.dtype(dtype)
         settled = tuple((name, _settled(value)) for name, value in (*plain.items(), *(fixed or {}).items()))
-        self._probe(method, dict(settled), nodes)
+        if not nodes:
+            _probe(method, dict(settled), dtype, int(0 not in shape))
         wanted = chunking.normalized("auto" if chunks is None else chunks, shape, dtype)
         layout = _along_blocks(wanted, shape) if nodes else wanted
         key = self._key()
         inputs: list[Node] = [key, *(aligned(node, layout) for node in nodes.values())]
         piece = _piece(inputs, layout, method, dtype, tuple(nodes), settled)
         return wrap(recut(blocks(inputs, [piece], layout, dtype), wanted))
-
-    def _probe(self, method: str, plain: dict[str, Any], nodes: dict[str, Node]) -> None:
-        """Let NumPy judge the parameters that are known now."""
-        if not nodes:
-            getattr(np.random.Generator(np.random.SFC64(0)), method)(**plain, size=0)
 
     # ---- plain numbers
 
@@ -313,6 +309,12 @@ def default_rng(seed: Any = None) -> Generator:
     (3,)
     """
     return seed if isinstance(seed, Generator) else Generator(seed)
+
+
+def _probe(method: str, parameters: dict[str, Any], dtype: np.dtype[Any], size: int) -> None:
+    """Let NumPy judge the parameters, on a single number: of none it lets some of them pass."""
+    extra = {"dtype": dtype} if method in FILLING or method == "integers" else {}
+    getattr(np.random.Generator(np.random.SFC64(0)), method)(**parameters, size=size, **extra)
 
 
 def _shape(size: Any, spread: tuple[int, ...]) -> tuple[int, ...]:

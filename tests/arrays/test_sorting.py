@@ -139,6 +139,7 @@ def budget() -> Iterator[int]:
     init()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", KEYS)
 def test_four_times_the_budget(keys: str, budget: int) -> None:
     count = 4 * budget // 8

@@ -22,6 +22,7 @@ CHAPTERS = (
     "histograms",
     "nans",
     "numeric",
+    "positions",
     "quantiles",
     "reductions",
     "sets",

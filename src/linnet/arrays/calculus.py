@@ -12,7 +12,7 @@ from linnet.arrays.core import as_node, axis_of, chunked, wrap
 from linnet.arrays.cumulative import cumsum
 from linnet.arrays.elementwise import apply, cast, spread
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece, Source, Spans
-from linnet.arrays.reductions import _NONE
+from linnet.arrays.reductions import NOT_GIVEN
 from linnet.tiles import Layout
 
 
@@ -22,7 +22,7 @@ def _part(node: Node, axis: int, start: int | None, stop: int | None, step: int 
 
 
 @chunked(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any = _NONE) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
     """The n-th differences of neighbours along an axis.
 
     >>> from linnet.arrays.creation import asarray
@@ -35,7 +35,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = _NONE, append: Any =
     if not node.ndim:
         raise ValueError("diff requires input that is at least one dimensional")
     along = axis_of(axis, node.ndim)
-    ends = [None if each is _NONE or each is None else as_node(each) for each in (prepend, append)]
+    ends = [None if each is NOT_GIVEN or each is None else as_node(each) for each in (prepend, append)]
     if n and any(end is not None for end in ends):
         before, after = (_end(end, node, along) for end in ends)
         parts = [each for each in (before, node, after) if each is not None]

@@ -11,10 +11,9 @@ from linnet.arrays.core import as_node, axes_of, wrap
 from linnet.arrays.elementwise import apply, chosen
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node
+from linnet.arrays.positions import argmax, argmin
 from linnet.arrays.reductions import (
-    _NONE,
-    argmax,
-    argmin,
+    NOT_GIVEN,
     fold_ufunc,
     max,
     mean,
@@ -48,7 +47,7 @@ def nansum(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _NONE,
+    initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Any:
     """The sum over axes, NaN counted as 0.
@@ -67,7 +66,7 @@ def nanprod(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _NONE,
+    initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Any:
     """The product over axes, NaN counted as 1."""
@@ -76,7 +75,12 @@ def nanprod(
 
 @reduction(np.nanmax, out_at=2)
 def nanmax(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
 ) -> Any:
     """The largest element that is not NaN; NaN where there is none."""
     if as_node(a).dtype.kind not in "fcmM":
@@ -86,7 +90,12 @@ def nanmax(
 
 @reduction(np.nanmin, out_at=2)
 def nanmin(
-    a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+    a: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
 ) -> Any:
     """The smallest element that is not NaN; NaN where there is none."""
     if as_node(a).dtype.kind not in "fcmM":
@@ -99,7 +108,7 @@ def _present(node: Node, where: Any) -> Any:
     if node.dtype.kind not in "fc":
         return None
     here = np.logical_not(wrap(_missing(node)))  # type: ignore[arg-type]
-    return here if where is True or where is _NONE else np.logical_and(here, where)
+    return here if where is True or where is NOT_GIVEN else np.logical_and(here, where)
 
 
 @reduction(np.nanmean, out_at=3)
@@ -121,8 +130,8 @@ def nanvar(
     keepdims: Any = False,
     *,
     where: Any = True,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
 ) -> Any:
     """The variance over axes of what is not NaN; NaN where that is too little."""
     return _scattered(a, axis, dtype, ddof, keepdims, where, mean, correction, False)
@@ -138,8 +147,8 @@ def nanstd(
     keepdims: Any = False,
     *,
     where: Any = True,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
 ) -> Any:
     """The standard deviation over axes of what is not NaN."""
     return _scattered(a, axis, dtype, ddof, keepdims, where, mean, correction, True)
@@ -161,12 +170,12 @@ def _scattered(
     if here is None:
         function = std if root else var
         return function(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    if correction is not _NONE:
+    if correction is not NOT_GIVEN:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     axes = axes_of(axis, node.ndim)
-    keep = keepdims is not _NONE and bool(keepdims)
+    keep = keepdims is not NOT_GIVEN and bool(keepdims)
     result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)
     made = squared_distances(node, axes, result, dtype, ddof, keep, here, mean, root)
     # Unlike var, which answers inf, too few elements for the correction give NaN here.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -70,16 +71,11 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """
     node = as_node(a)
     dtype = np.round(np.ones((1,), node.dtype), decimals).dtype
-    if node.dtype.kind not in "fc":
-        if decimals >= 0 or node.dtype.kind in "mM":
-            return wrap(cast(node, dtype))
-        scaled = apply(np.rint, apply(np.divide, wrap(node), 10.0**-decimals))
-        return wrap(cast(apply(np.multiply, scaled, 10.0**-decimals).node, dtype))
-    if decimals == 0:
+    if decimals == 0 and node.dtype.kind in "fc":
         return wrap(mapped("rint", [node], dtype))
-    before, after = (np.multiply, np.divide) if decimals > 0 else (np.divide, np.multiply)
-    power = 10.0 ** abs(decimals)
-    return apply(after, apply(np.rint, apply(before, wrap(node), power)), power)
+    if node.dtype.kind in "biumM" and decimals >= 0:
+        return wrap(cast(node, dtype))
+    return wrap(mapped("round", [node, constant(operator.index(decimals), np.intp)], dtype))
 
 
 around = round

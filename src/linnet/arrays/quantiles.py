@@ -21,8 +21,9 @@ from linnet.arrays.core import ArrayBase, as_node, axes_of, refuse_keywords, wra
 from linnet.arrays.elementwise import apply
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Node, Operand, Piece, Source
-from linnet.arrays.reductions import _NONE, reduction
+from linnet.arrays.reductions import NOT_GIVEN, reduction
 from linnet.arrays.shuffle import stored_as_they_are
+from linnet.arrays.statistics import weights_like
 from linnet.arrays.wholes import fits_whole, whole_along
 from linnet.kernels.quantiles import DIGIT, between, from_keys, places
 from linnet.kernels.quantiles import METHODS as WAYS
@@ -72,7 +73,7 @@ def _found(
     """Quantiles of an array in tiles; `whole` is what q is a part of."""
     node = as_node(a)
     axes = axes_of(axis, node.ndim)
-    keep = keepdims is not _NONE and bool(keepdims)
+    keep = keepdims is not NOT_GIVEN and bool(keepdims)
     if method not in (*WAYS, "approximate", "median"):
         raise ValueError(f"{method!r} is not a valid method. Use one of: {', '.join((*WAYS, 'approximate'))}")
     dtype = _result_dtype(node.dtype, q, method)
@@ -118,12 +119,10 @@ def _in_tiles(
 def _weighted(
     node: Node, q: NDArray[Any], axes: tuple[int, ...], method: str, dtype: Any, keep: bool, weight: Node
 ) -> Node:
-    from linnet.arrays.reductions import _weights as spread_weights
-
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
     axis = axes if len(axes) < node.ndim else None
-    weight = spread_weights(node, weight, axis)
+    weight = weights_like(node, weight, axis)
     node = whole_along(node, axes)
     weight = wrap(weight).rechunk(chunking.sizes(node.layout)).node
     return _in_tiles([node, weight], q, axes, method, dtype, keep)

@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import blocks, constant, folded, mapped, part, permuted
-from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, direct, wrap, wrapped_all
+from linnet.arrays.building import constant, folded, mapped
+from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, direct, wrap, wrapped_all
 from linnet.arrays.elementwise import cast, chosen, placed, spread
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Span
-from linnet.tiles import Layout
+from linnet.arrays.expression import Node
 
 
 def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> Callable[[Any], Any]:
@@ -108,17 +107,18 @@ def fold_ufunc(
     if hidden:
         node = cast(node, result)
     node = masked(node, where, other)
-    folding = folded(node, kind, axes, result, keepdims=_flag(keepdims), inner=inner)
+    folding = folded(node, kind, axes, result, keepdims=is_set(keepdims), inner=inner)
     if not _is_given(initial):
         return wrap(folding)
     return wrap(mapped(ufunc.__name__, [folding, constant(initial, result)], result))
 
 
-def _flag(keepdims: Any) -> bool:
+def is_set(keepdims: Any) -> bool:
+    """Whether `keepdims` was given, and true."""
     return keepdims is not np._NoValue and bool(keepdims)
 
 
-_NONE = np._NoValue
+NOT_GIVEN = np._NoValue
 """NumPy's mark of an argument that was not given."""
 
 
@@ -129,7 +129,7 @@ def sum(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _NONE,
+    initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Any:
     """The sum over axes; tiles are summed pairwise.
@@ -148,7 +148,7 @@ def prod(
     dtype: Any = None,
     out: Any = None,
     keepdims: Any = False,
-    initial: Any = _NONE,
+    initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Any:
     """The product over axes."""
@@ -157,7 +157,12 @@ def prod(
 
 @reduction(np.max, np.amax, out_at=2)
 def max(
-    x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+    x: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
 ) -> Any:
     """The largest element over axes; NaN if there is one."""
     return fold_ufunc(x, np.maximum, "max", axis, None, keepdims, initial, where)
@@ -165,7 +170,12 @@ def max(
 
 @reduction(np.min, np.amin, out_at=2)
 def min(
-    x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = _NONE, where: Any = True
+    x: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
 ) -> Any:
     """The smallest element over axes; NaN if there is one."""
     return fold_ufunc(x, np.minimum, "min", axis, None, keepdims, initial, where)
@@ -174,20 +184,20 @@ def min(
 @reduction(np.all, out_at=2)
 def all(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether all elements are true."""
-    return fold_ufunc(x, np.logical_and, "all", axis, None, keepdims, _NONE, where)
+    return fold_ufunc(x, np.logical_and, "all", axis, None, keepdims, NOT_GIVEN, where)
 
 
 @reduction(np.any, out_at=2)
 def any(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Any:
     """Whether some element is true."""
-    return fold_ufunc(x, np.logical_or, "any", axis, None, keepdims, _NONE, where)
+    return fold_ufunc(x, np.logical_or, "any", axis, None, keepdims, NOT_GIVEN, where)
 
 
 @reduction(np.count_nonzero)
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """How many elements are not zero."""
     node = as_node(x)
-    return wrap(folded(node, "count", axes_of(axis, node.ndim), np.intp, keepdims=_flag(keepdims)))
+    return wrap(folded(node, "count", axes_of(axis, node.ndim), np.intp, keepdims=is_set(keepdims)))
 
 
 @reduction(np.ptp, out_at=2)
@@ -209,7 +219,7 @@ def mean(
     axes = axes_of(axis, node.ndim)
     result = np.dtype(np.mean(np.ones((1,), node.dtype), dtype=dtype).dtype)
     inner = np.dtype("f4") if result == np.float16 and dtype is None else result
-    keep = _flag(keepdims)
+    keep = is_set(keepdims)
     total = folded(
         masked(cast(node, inner) if where is not True else node, where, 0),
         "sum",
@@ -225,7 +235,7 @@ def mean(
 
 def counted(node: Node, axes: tuple[int, ...], where: Any, keepdims: bool) -> Node:
     """How many elements each result is made of."""
-    if where is True or where is _NONE:
+    if where is True or where is NOT_GIVEN:
         return constant(math.prod(node.shape[axis] for axis in axes))
     mask = spread(as_node(where), node.shape, node.layout)
     return folded(mask, "count", axes, np.intp, keepdims=keepdims)
@@ -246,8 +256,8 @@ def var(
     keepdims: Any = False,
     *,
     where: Any = True,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
 ) -> Any:
     """The variance over axes: squared distances from the mean, over count - `correction` (or `ddof`)."""
     return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, False)
@@ -263,8 +273,8 @@ def std(
     keepdims: Any = False,
     *,
     where: Any = True,
-    mean: Any = _NONE,
-    correction: Any = _NONE,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
 ) -> Any:
     """The standard deviation over axes: the root of `var`."""
     return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, True)
@@ -281,22 +291,20 @@ def _spread_about_mean(
     correction: Any,
     root: bool,
 ) -> Any:
-    if correction is not _NONE:
+    if correction is not NOT_GIVEN:
         if ddof != 0:
             raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = correction
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
     result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)
-    if not node.ndim:
-        node, axes, keepdims = permuted(node, (-1,)), (0,), False
-    if (where is True or where is _NONE) and mean is _NONE:
+    if (where is True or where is NOT_GIVEN) and mean is NOT_GIVEN:
         inner = None if dtype is None else np.dtype(dtype)
         made = folded(
-            node, "moments", axes, result, keepdims=_flag(keepdims), inner=inner, ddof=float(ddof), root=root
+            node, "moments", axes, result, keepdims=is_set(keepdims), inner=inner, ddof=float(ddof), root=root
         )
         return wrap(made)
-    return wrap(squared_distances(node, axes, result, dtype, ddof, _flag(keepdims), where, mean, root))
+    return wrap(squared_distances(node, axes, result, dtype, ddof, is_set(keepdims), where, mean, root))
 
 
 def squared_distances(
@@ -314,7 +322,7 @@ def squared_distances(
     inner = np.result_type(node.dtype if dtype is None else dtype, np.float32)
     inner = np.dtype(np.float64) if node.dtype.kind in "biu" and dtype is None else inner
     node = cast(node, inner)
-    if mean is _NONE:
+    if mean is NOT_GIVEN:
         total = folded(masked(node, where, 0), "sum", axes, inner, keepdims=True, inner=inner)
         kept = cast(counted(node, axes, where, True), _counting(inner))
         centre: Node = mapped("divide", [total, kept], inner)
@@ -337,94 +345,11 @@ def squared_distances(
     return cast(mapped("sqrt", [made], real) if root else made, result)
 
 
-def average(
-    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = _NONE
-) -> Any:
-    """The weighted mean over axes; with `returned` also the sum of the weights."""
-    node = as_node(a)
-    keep = _flag(keepdims)
-    if weights is None:
-        found = mean(a, axis, keepdims=keep)
-        count = math.prod(node.shape) / math.prod(found.shape) if math.prod(found.shape) else 0
-        scale = wrap(spread(constant(count, found.dtype), found.shape))
-        return (found, scale) if returned else found
-    weight = _weights(node, as_node(weights), axis)
-    kinds = [node.dtype, weight.dtype, *([np.dtype("f8")] if node.dtype.kind in "biu" else [])]
-    dtype = np.result_type(*kinds)
-    axes = axes_of(axis, node.ndim)
-    scale = folded(weight, "sum", axes, dtype, keepdims=keep, inner=dtype)
-    (values,) = computed([scale])
-    if np.any(values == 0):
-        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
-    product = mapped("multiply", [cast(node, dtype), cast(weight, dtype)], dtype)
-    total = folded(product, "sum", axes, dtype, keepdims=keep, inner=dtype)
-    found = wrap(mapped("divide", [total, scale], dtype))
-    return (found, wrap(scale)) if returned else found
-
-
-NUMPY[np.average] = average
-
-
-def _weights(node: Node, weight: Node, axis: Any) -> Node:
-    """Weights in the shape of what they weigh."""
-    if weight.shape == node.shape:
-        return weight
-    if axis is None:
-        raise TypeError("Axis must be specified when shapes of a and weights differ.")
-    named = [axis_of(each, node.ndim) for each in (axis if isinstance(axis, tuple) else (axis,))]
-    if weight.shape != tuple(node.shape[each] for each in named):
-        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
-    turned = permuted(weight, tuple(named.index(a) if a in named else -1 for a in range(node.ndim)))
-    return spread(turned, node.shape, node.layout)
-
-
-# ---- positions
-
-
-@reduction(np.argmax, out_at=2)
-def argmax(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """The position of the largest element, the first of equals; NaN counts as largest."""
-    return wrap(position(as_node(x), "max", axis, _flag(keepdims)))
-
-
-@reduction(np.argmin, out_at=2)
-def argmin(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
-    """The position of the smallest element, the first of equals; NaN counts as smallest."""
-    return wrap(position(as_node(x), "min", axis, _flag(keepdims)))
-
-
-def position(node: Node, kind: str, axis: Any, keepdims: bool) -> Node:
-    """Where the best element is: each tile gives its best and its place, then the best of these is found."""
-    axes = tuple(range(node.ndim)) if axis is None else (axis_of(axis, node.ndim),)
-    which = None if axis is None else axes[0]
-    edges = node.layout.boundaries
-    starts = tuple(Entry(a, edges[a][:-1]) for a in axes)
-    access: tuple[Access, ...] = tuple(Along(a) for a in range(node.ndim))
-    attributes = (("kind", kind), ("axis", which), ("shape", node.shape if which is None else None))
-    found = blocks(
-        (node,), (Piece("arg_tile", (Operand(0, access), *starts), attributes),), node.layout, node.dtype, 2
-    )
-    short = Layout(tuple(tuple(range(len(e))) if a in axes else e for a, e in enumerate(edges)))
-    values, places = part(found, 0, node.dtype, short), part(found, 1, np.intp, short)
-    kept = [a for a in range(node.ndim) if keepdims or a not in axes]
-    tiles: tuple[Access, ...] = tuple(
-        Span(0, node.grid[a]) if a in axes else Along(kept.index(a)) for a in range(node.ndim)
-    )
-    drop = () if keepdims else axes
-    piece = Piece(
-        "arg_join", (Operand(0, tiles), Operand(1, tiles)), (("kind", kind), ("axis", which), ("drop", drop))
-    )
-    layout = Layout(tuple((0, 1) if a in axes else edges[a] for a in kept))
-    return blocks((values, places), (piece,), layout, np.intp)
-
-
 amax, amin = max, min
 
 METHODS = {
     "all": all,
     "any": any,
-    "argmax": argmax,
-    "argmin": argmin,
     "max": max,
     "mean": mean,
     "min": min,
@@ -433,4 +358,4 @@ METHODS = {
     "sum": sum,
     "var": var,
 }
-__all__ = [*METHODS, "amax", "amin", "average", "count_nonzero", "ptp"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*METHODS, "amax", "amin", "count_nonzero", "ptp"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -32,6 +32,8 @@ def ordered(
     node: Node, axis: int, kernel: str, between: Callable[[Node], Node], dtype: Any, **attributes: Any
 ) -> Node:
     """A kernel on tiles that hold the axis; what goes between tiles for lines too long for that."""
+    if 0 in node.shape:
+        return cast(node, dtype)
     one = node.ndim == 1 and node.shape[0] * node.dtype.itemsize > ONE_TILE
     if node.grid[axis] == 1 or (not one and fits_whole(node, (axis,))):
         return each_tile(kernel, whole_along(node, (axis,)), dtype, axis=axis, **attributes)
@@ -60,8 +62,6 @@ def _stacked(lines: Sequence[Node], shape: tuple[int, ...], axis: int, dtype: An
 
 def sorted_node(node: Node, axis: int, stable: bool = False) -> Node:
     """`np.sort` of a node."""
-    if 0 in node.shape:
-        return node
     return ordered(node, axis, "sort_tile", sample_sorted, node.dtype, stable=stable)
 
 

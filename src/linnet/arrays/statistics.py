@@ -1,16 +1,61 @@
-"""Covariances and correlations: products of centred variables, computed in tiles."""
+"""Weighted means; covariances and correlations: products of centred variables, computed in tiles."""
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 import numpy as np
 
 from linnet.arrays import reductions
-from linnet.arrays.building import concatenated, permuted
-from linnet.arrays.core import as_node, chunked, wrap
-from linnet.arrays.elementwise import apply, cast
+from linnet.arrays.building import concatenated, constant, folded, mapped, permuted
+from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
+from linnet.arrays.elementwise import apply, cast, spread
+from linnet.arrays.evaluation import computed
+from linnet.arrays.expression import Node
+from linnet.arrays.reductions import NOT_GIVEN, is_set
+
+
+def average(
+    a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN
+) -> Any:
+    """The weighted mean over axes; with `returned` also the sum of the weights."""
+    node = as_node(a)
+    keep = is_set(keepdims)
+    if weights is None:
+        found = reductions.mean(a, axis, keepdims=keep)
+        count = math.prod(node.shape) / math.prod(found.shape) if math.prod(found.shape) else 0
+        scale = wrap(spread(constant(count, found.dtype), found.shape))
+        return (found, scale) if returned else found
+    weight = weights_like(node, as_node(weights), axis)
+    kinds = [node.dtype, weight.dtype, *([np.dtype("f8")] if node.dtype.kind in "biu" else [])]
+    dtype = np.result_type(*kinds)
+    axes = axes_of(axis, node.ndim)
+    scale = folded(weight, "sum", axes, dtype, keepdims=keep, inner=dtype)
+    (values,) = computed([scale])
+    if np.any(values == 0):
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    product = mapped("multiply", [cast(node, dtype), cast(weight, dtype)], dtype)
+    total = folded(product, "sum", axes, dtype, keepdims=keep, inner=dtype)
+    found = wrap(mapped("divide", [total, scale], dtype))
+    return (found, wrap(scale)) if returned else found
+
+
+NUMPY[np.average] = average
+
+
+def weights_like(node: Node, weight: Node, axis: Any) -> Node:
+    """Weights in the shape of what they weigh."""
+    if weight.shape == node.shape:
+        return weight
+    if axis is None:
+        raise TypeError("Axis must be specified when shapes of a and weights differ.")
+    named = [axis_of(each, node.ndim) for each in (axis if isinstance(axis, tuple) else (axis,))]
+    if weight.shape != tuple(node.shape[each] for each in named):
+        raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+    turned = permuted(weight, tuple(named.index(a) if a in named else -1 for a in range(node.ndim)))
+    return spread(turned, node.shape, node.layout)
 
 
 @chunked(np.cov)
@@ -110,4 +155,4 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 
 
 METHODS: dict[str, Any] = {}
-__all__ = ["corrcoef", "cov"]
+__all__ = ["average", "corrcoef", "cov"]

@@ -117,8 +117,8 @@ def _numbers(x: Tile, dtype: Any) -> Tile:
 def _state(parts: Sequence[Any], like: Tile) -> Tile:
     wide = np.result_type(like.dtype, _WIDE[like.dtype.kind])
     state = np.empty((len(parts), *like.shape), wide)
-    for place, part in zip(state, parts, strict=True):
-        place[...] = part
+    for place, part in enumerate(parts):
+        state[place] = part
     return state
 
 

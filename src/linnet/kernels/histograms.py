@@ -73,7 +73,12 @@ def bincount_tile(x: Tile, *weights: Tile, length: int) -> Tile:
     flops=lambda x, *_, **__: 10.0 * math.prod(x),
 )
 def histogramdd_tile(x: Tile, *edges: Tile) -> Tile:
-    """How many rows of a tile lie in each box between edges."""
+    """How many rows of a tile lie in each box between edges.
+
+    >>> x = np.array([[0.5, 1.5], [0.1, 0.2], [0.3, 1.0]])
+    >>> histogramdd_tile(x, np.array([0.0, 1.0]), np.array([0.0, 1.0, 2.0]))
+    array([[[1., 2.]]])
+    """
     return np.histogramdd(x, edges)[0][None]
 
 
@@ -84,5 +89,10 @@ def histogramdd_tile(x: Tile, *edges: Tile) -> Tile:
     flops=lambda x, *_, **__: 10.0 * math.prod(x),
 )
 def histogramdd_weighted(x: Tile, weights: Tile, *edges: Tile) -> Tile:
-    """The weight of the rows of a tile in each box between edges."""
+    """The weight of the rows of a tile in each box between edges.
+
+    >>> x, weights = np.array([[0.5], [1.5], [0.1]]), np.array([1.0, 2.0, 4.0])
+    >>> histogramdd_weighted(x, weights, np.array([0.0, 1.0, 2.0]))
+    array([[5., 2.]])
+    """
     return np.histogramdd(x, edges, weights=weights)[0][None]

@@ -132,7 +132,8 @@ def _round_into(x: Any, *rest: Any) -> None:
 
 
 def _round(x: Any, decimals: Any = 0) -> Any:
-    return np.round(x, int(decimals))
+    # Operands get the axes of the result, each of length 1.
+    return np.round(x, np.asarray(decimals).item())
 
 
 def _table() -> dict[str, Operation]:

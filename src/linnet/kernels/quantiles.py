@@ -212,7 +212,12 @@ def from_keys(keys: NDArray[np.uint64], dtype: np.dtype[Any]) -> Tile:
     flops=lambda x, *_, **__: float(math.prod(x)) * 4,
 )
 def count_digits(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
-    """How many elements have each digit at `shift` behind each of the (sorted) leading bits given."""
+    """How many elements have each digit at `shift` behind each of the (sorted) leading bits given.
+
+    >>> counts = count_digits(np.array([3, 3, 1029], np.uint16), np.array([0, 1], np.uint64), shift=0)
+    >>> counts[0, 0, 3], counts[0, 1, 5], counts.sum()
+    (np.int64(2), np.int64(1), np.int64(3))
+    """
     keys = as_keys(np.ascontiguousarray(x).reshape(-1)) >> np.uint64(shift)
     digits = (keys & np.uint64((1 << DIGIT) - 1)).astype(np.int64)
     leading = keys >> np.uint64(DIGIT)
@@ -226,7 +231,11 @@ def count_digits(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
     "pick_prefixes", dtype=lambda *_, **__: np.dtype(np.uint64), flops=lambda x, *_, **__: float(math.prod(x))
 )
 def pick_prefixes(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
-    """The elements, as integers, with one of the given (sorted) leading bits."""
+    """The elements, as integers, with one of the given (sorted) leading bits.
+
+    >>> pick_prefixes(np.array([3, 8, 17], np.uint8), np.array([1], np.uint64), shift=3)
+    array([8], dtype=uint64)
+    """
     keys = as_keys(np.ascontiguousarray(x).reshape(-1))
     leading = keys >> np.uint64(shift)
     which = np.minimum(np.searchsorted(prefixes, leading), prefixes.size - 1)
@@ -240,7 +249,11 @@ def pick_prefixes(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
     flops=lambda x, **_: float(math.prod(x)) * 10,
 )
 def sketch_tile(x: Tile, *, count: int) -> list[Tile]:
-    """Evenly spaced elements of each sorted line, and how many elements each stands for."""
+    """Evenly spaced elements of each sorted line, and how many elements each stands for.
+
+    >>> sketch_tile(np.array([4, 1, 3, 2]), count=2)
+    [array([2, 4]), array([2., 2.])]
+    """
     ordered = np.sort(x, axis=-1)
     where = (2 * np.arange(count) + 1) * x.shape[-1] // (2 * count)
     weights = np.full((*x.shape[:-1], count), x.shape[-1] / count)
@@ -254,7 +267,11 @@ def sketch_tile(x: Tile, *, count: int) -> list[Tile]:
     flops=lambda x, *_, **__: float(math.prod(x)) * 10,
 )
 def quantile_sketch(x: Tile, weights: Tile, q: Tile, *, dtype: str, skip_nan: bool = False) -> Tile:
-    """Quantiles of lines of samples, each of which stands for `weights` elements."""
+    """Quantiles of lines of samples, each of which stands for `weights` elements.
+
+    >>> quantile_sketch(np.array([5, 1, 3]), np.ones(3), np.array([0.5, 1.0]), dtype="i8")
+    array([3, 5])
+    """
     order = np.argsort(x, axis=-1, kind="stable")
     ordered = np.take_along_axis(x, order, -1)
     if skip_nan and x.dtype.kind in "fmM":

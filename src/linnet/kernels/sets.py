@@ -98,7 +98,11 @@ def rank_bucket(pieces: list[Tile], offset: int, *, equal_nan: bool = True) -> l
     flops=lambda ranks, inverse: float(math.prod(inverse)),
 )
 def inverse_tile(ranks: list[Tile], inverse: Tile) -> Tile:
-    """For each element of a tile which of all distinct elements it is."""
+    """For each element of a tile which of all distinct elements it is.
+
+    >>> inverse_tile([np.array([4]), np.array([9])], np.array([1, 0, 1]))
+    array([9, 4, 9])
+    """
     return np.concatenate(ranks)[inverse]
 
 
@@ -140,5 +144,9 @@ def common_bucket(
     flops=lambda x, test: 20.0 * math.prod(x),
 )
 def isin_tile(x: Tile, test: Tile) -> Tile:
-    """Which elements occur in `test`."""
+    """Which elements occur in `test`.
+
+    >>> isin_tile(np.array([1, 2, 3]), np.array([3, 1]))
+    array([ True, False,  True])
+    """
     return np.isin(x, test)

@@ -65,7 +65,12 @@ def interp_tile(
     sides: tuple[tuple[float, float] | None, ...],
     period: float | None,
 ) -> Tile:
-    """`np.interp`; the values beyond the ends as real and imaginary parts."""
+    """`np.interp`; the values beyond the ends as real and imaginary parts.
+
+    >>> table = np.array([0.0, 2.0]), np.array([10.0, 20.0])
+    >>> interp_tile(np.array([1.0, 9.0]), *table, sides=(None, (7.0, 0.0)), period=None)
+    array([15.,  7.])
+    """
     left, right = (
         None if each is None else complex(*each) if fp.dtype.kind == "c" else each[0] for each in sides
     )

@@ -37,25 +37,42 @@ def _kind(stable: bool) -> Any:
 
 @kernel("sort_tile", shape=_same, flops=_work)
 def sort_tile(x: Tile, *, axis: int = 0, stable: bool = False) -> Tile:
-    """`np.sort` along an axis."""
+    """`np.sort` along an axis.
+
+    >>> sort_tile(np.array([3.0, np.nan, 1.0]))
+    array([ 1.,  3., nan])
+    """
     return np.sort(x, axis=axis, kind=_kind(stable))
 
 
 @kernel("argsort_tile", shape=_same, dtype=_positions, flops=_work)
 def argsort_tile(x: Tile, *, axis: int = 0, stable: bool = True) -> Tile:
-    """`np.argsort` along an axis."""
+    """`np.argsort` along an axis.
+
+    >>> argsort_tile(np.array([[3, 1], [2, 2]]), axis=1)
+    array([[1, 0],
+           [0, 1]])
+    """
     return np.argsort(x, axis=axis, kind=_kind(stable))
 
 
 @kernel("partition_tile", shape=_same, flops=lambda shape, **_: float(math.prod(shape)))
 def partition_tile(x: Tile, *, kth: tuple[int, ...], axis: int) -> Tile:
-    """`np.partition` along an axis."""
+    """`np.partition` along an axis.
+
+    >>> partition_tile(np.array([3, 1, 2]), kth=(0, 1), axis=0)
+    array([1, 2, 3])
+    """
     return np.partition(x, kth, axis=axis)
 
 
 @kernel("argpartition_tile", shape=_same, dtype=_positions, flops=lambda shape, **_: float(math.prod(shape)))
 def argpartition_tile(x: Tile, *, kth: tuple[int, ...], axis: int) -> Tile:
-    """`np.argpartition` along an axis."""
+    """`np.argpartition` along an axis.
+
+    >>> argpartition_tile(np.array([3, 1, 2]), kth=(0, 1), axis=0)
+    array([1, 2, 0])
+    """
     return np.argpartition(x, kth, axis=axis)
 
 
@@ -195,7 +212,11 @@ def top_tile(x: Tile, start: int, *, k: int, axis: int) -> list[Tile]:
     flops=lambda shape, *_, **__: float(math.prod(shape)),
 )
 def top_join(x: Tile, positions: Tile, *, k: int, axis: int) -> list[Tile]:
-    """The best of the best of tiles: values and positions."""
+    """The best of the best of tiles: values and positions.
+
+    >>> top_join(np.array([9, 7, 8]), np.array([11, 12, 4]), k=2, axis=0)
+    [array([9, 8]), array([11,  4])]
+    """
     order = _best(x, k, axis)
     return [np.take_along_axis(x, order, axis), np.take_along_axis(positions, order, axis)]
 

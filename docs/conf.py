@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+from typing import Any
 
 project = "Linnet"
 author = "The Linnet developers"
@@ -36,3 +37,19 @@ html_theme = "furo"
 html_title = f"Linnet {release}"
 html_show_sphinx = False
 html_theme_options = {"navigation_with_keys": True}
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this first."""
+    app.connect("autodoc-process-docstring", _as_prose)
+
+
+def _as_prose(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """In docstrings * and | mean themselves, except in examples and between backticks."""
+    example = False
+    for place, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            parts = line.split("`")
+            parts[::2] = [part.replace("*", r"\*").replace("|", r"\|") for part in parts[::2]]
+            lines[place] = "`".join(parts)

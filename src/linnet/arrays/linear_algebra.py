@@ -56,11 +56,18 @@ def face(function: Callable[..., Any], *numpy_functions: Any) -> Callable[..., A
     return call
 
 
-def mixed(numpy_function: Callable[..., Any], plain: Callable[..., Any] | None = None) -> Callable[[F], F]:
-    """Mark an expression: for NumPy's arrays NumPy's function (or `plain`) gives NumPy's result."""
+def mixed(
+    numpy_function: Callable[..., Any],
+    plain: Callable[..., Any] | None = None,
+    small: Callable[..., Any] | None = None,
+) -> Callable[[F], F]:
+    """Mark an expression: for NumPy's arrays NumPy's function (or `plain`) gives NumPy's result.
+
+    `small` is for small arrays of ours, as in `chunked`.
+    """
 
     def mark(function: F) -> F:
-        lazily = chunked(numpy_function)(function)
+        lazily = chunked(numpy_function, small=small)(function)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -186,7 +193,27 @@ NUMPY[np.linalg.eigvals] = _numpy_eigvals
 # ---- expressions
 
 
-@mixed(np.linalg.vector_norm)
+def _in_range(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's norm of a small array; left to ours where NumPy's squares may leave the range of floats."""
+
+    def small(x: Any, *args: Any, **kwargs: Any) -> Any:
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            made = function(x, *args, **kwargs)
+        if not np.size(x) or made.dtype.kind != "f":
+            return made
+        low, high = _range(made.dtype)
+        return made if ((made >= low) & (made <= high)).all() else NotImplemented
+
+    return small
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Between these, squares and many of them are floats."""
+    info = np.finfo(dtype)
+    return info.tiny**0.25, info.max**0.25
+
+
+@mixed(np.linalg.vector_norm, small=_in_range(np.linalg.vector_norm))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """The norm of vectors along an axis (None: of all elements)."""
     array = wrap(as_node(x))
@@ -212,8 +239,8 @@ def _scaled_norm(size: Any, axes: Any, keepdims: bool) -> Any:
     largest = (
         size.max(axis=axes, keepdims=True) if 0 not in size.shape else size.sum(axis=axes, keepdims=True)
     )
-    info = np.finfo(size.dtype)
-    extreme = (largest > info.max**0.25) | ((largest < info.tiny**0.25) & (largest > 0))
+    low, high = _range(size.dtype)
+    extreme = (largest > high) | ((largest < low) & (largest > 0))
     scale = np.where(extreme & np.isfinite(largest), largest, largest.dtype.type(1))
     total = np.sqrt(((size / scale) ** 2).sum(axis=axes, keepdims=True)) * scale
     if keepdims:
@@ -222,7 +249,7 @@ def _scaled_norm(size: Any, axes: Any, keepdims: bool) -> Any:
     return wrap(permuted(total.node, tuple(a for a in range(size.ndim) if a not in drop)))
 
 
-@mixed(np.linalg.matrix_norm)
+@mixed(np.linalg.matrix_norm, small=_in_range(np.linalg.matrix_norm))
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norm of matrices in the last two axes."""
     array = wrap(as_node(x))
@@ -257,7 +284,7 @@ def _matrix_norm(array: Any, ord: Any, axes: tuple[int, int], keepdims: bool) ->
     return made if keepdims else wrap(permuted(made.node, kept_axes))
 
 
-@mixed(np.linalg.norm, norms.norm)
+@mixed(np.linalg.norm, norms.norm, small=_in_range(np.linalg.norm))
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
     """NumPy's norm: of vectors along one axis, of matrices along two, of all elements."""
     array = wrap(as_node(x))

@@ -15,9 +15,9 @@ from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
 from linnet.arrays.creation import shape_of, zeros
 from linnet.arrays.elementwise import cast, sample, spread
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Along, Node, Operand, Piece, Source
+from linnet.arrays.expression import Along, Entry, Node, Operand, Piece, Source, Spans
 from linnet.arrays.joining import concatenate, joined, part_of
-from linnet.arrays.reshaping import merged, run_edges
+from linnet.arrays.reshaping import run_edges
 from linnet.arrays.shapes import ravel, reshape, transpose
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, regular
@@ -138,11 +138,19 @@ def _stretched(node: Node, axis: int, count: int, *, before: bool) -> Node:
     cut, times = _runs(node, axis, count, before)
     old = node.layout.boundaries
     node = recut(node, Layout((*old[:axis], cut, *old[axis + 1 :])))
-    pair = (times, cut) if before else (cut, times)
-    place = axis if before else axis + 1
-    widened = permuted(node, (*range(place), -1, *range(place, node.ndim)))
-    layout = Layout((*old[:axis], *pair, *old[axis + 1 :]))
-    return merged(spread(widened, layout.shape, layout), axis, axis + 2)
+    pieces = [(tile, b - a) for tile in range(len(cut) - 1) for a, b in itertools.pairwise(times)]
+    if before:
+        pieces = [(tile, b - a) for a, b in itertools.pairwise(times) for tile in range(len(cut) - 1)]
+    ends = itertools.accumulate((n * (cut[tile + 1] - cut[tile]) for tile, n in pieces), initial=0)
+    layout = Layout((*old[:axis], tuple(ends), *old[axis + 1 :]))
+    first = tuple(tile for tile, _ in pieces)
+    access = tuple(
+        Spans(axis, first, tuple(tile + 1 for tile in first)) if a == axis else Along(a)
+        for a in range(node.ndim)
+    )
+    arguments = (Operand(0, access), Entry(axis, tuple(n for _, n in pieces)))
+    piece = Piece("stretch", arguments, (("axis", axis), ("before", before)))
+    return blocks((node,), (piece,), layout, node.dtype)
 
 
 def _runs(node: Node, axis: int, count: int, before: bool) -> tuple[Boundaries, Boundaries]:

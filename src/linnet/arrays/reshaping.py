@@ -47,8 +47,11 @@ def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
         return node
     if not math.prod(shape):
         return Source(np.empty(shape, node.dtype))
-    if isinstance(node, Source) and node._layout is None and node.data.flags.c_contiguous:
-        return Source(node.data.reshape(shape))
+    if isinstance(node, Source) and node.data.flags.c_contiguous:
+        # The same memory, in tiles as large as they were.
+        held = math.prod(map(_longest, node.layout.boundaries))
+        edges = None if node._layout is None else Layout(run_edges(shape, held))
+        return Source(node.data.reshape(shape), edges)
     long = permuted(node, tuple(axis for axis, length in enumerate(node.shape) if length != 1))
     lengths = tuple(length for length in shape if length != 1)
     # From the last group to the first, so that the numbers of axes before stay as they are.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels.moves import room
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -28,10 +29,19 @@ def _nothing(*_: Any, **__: Any) -> float:
 
 # ---- by position
 
+_CACHED = 1 << 18
+"""Bytes that are taken at once, so that they are still in the cache."""
 
-@kernel("gather", dtype=lambda tiles, rows, **_: _leaf(tiles), flops=_nothing)
+
+@kernel("gather", dtype=lambda tiles, rows, **_: _leaf(tiles), flops=_nothing, into=True)
 def gather(
-    tiles: Nested, rows: Tile, *, axes: tuple[int, ...] = (0,), others: tuple[int, ...] = (), place: int = 0
+    tiles: Nested,
+    rows: Tile,
+    *,
+    axes: tuple[int, ...] = (0,),
+    others: tuple[int, ...] = (),
+    place: int = 0,
+    into: Tile | None = None,
 ) -> Tile:
     """Elements of a block of tiles at given positions along some of its axes.
 
@@ -44,11 +54,22 @@ def gather(
     """
     leaf = _leaf(tiles)
     if len(axes) == 1 and len(tiles) == 1 and not others and place == axes[0]:
-        return np.take(leaf, rows[0], axis=place)
+        shape = (*leaf.shape[:place], rows.shape[1], *leaf.shape[place + 1 :])
+        found = room(shape, leaf.dtype, into)
+        _take(found, leaf, rows[0], place)
+        return found
     rest = [n for axis, n in enumerate(leaf.shape) if axis not in axes]
-    found = np.empty((rows.shape[1], *rest), leaf.dtype)
+    found = room((rows.shape[1], *rest), leaf.dtype, None if others or place else into)
     _collect(found, tiles, list(rows), axes, None)
     return _arranged(found, others, place)
+
+
+def _take(found: Tile, x: Tile, positions: Tile, axis: int) -> None:
+    """`np.take` into an array. Where one of both has gaps NumPy copies all of it, so a part at a time."""
+    step = max(1, _CACHED // max(1, found[:1].nbytes))
+    for start in range(0, len(found), step):
+        part = slice(start, start + step)
+        found[part] = np.take(x[part], positions, axis=axis) if axis else x[positions[part]]
 
 
 def _arranged(found: Tile, others: tuple[int, ...], place: int) -> Tile:
@@ -68,7 +89,7 @@ def _collect(
         if places is not None:
             found[places] = tile[tuple(rows)]
         elif level == 1:
-            np.take(tile, rows[0], axis=0, out=found, mode="clip")  # in bounds; this mode needs no buffer
+            _take(found, tile, rows[0], 0)
         else:
             found[...] = tile[tuple(rows)]
         return
@@ -98,14 +119,22 @@ def split_rows(tiles: Nested, rows: Tile, counts: Tile, *, axes: tuple[int, ...]
     return [np.array(piece) for piece in np.split(found, np.cumsum(counts[0])[:-1])]
 
 
-@kernel("join_rows", dtype=lambda pieces, places, **_: pieces[0], flops=_nothing)
-def join_rows(pieces: list[Tile], places: Tile, *, others: tuple[int, ...] = (), place: int = 0) -> Tile:
+@kernel("join_rows", dtype=lambda pieces, places, **_: pieces[0], flops=_nothing, into=True)
+def join_rows(
+    pieces: list[Tile],
+    places: Tile,
+    *,
+    others: tuple[int, ...] = (),
+    place: int = 0,
+    into: Tile | None = None,
+) -> Tile:
     """Rows from several tiles, each put in its place: the second half of a shuffle.
 
     >>> join_rows([np.array([4]), np.array([0, 3])], np.array([2, 0, 1]))
     array([0, 3, 4])
     """
-    found = np.empty((len(places), *pieces[0].shape[1:]), pieces[0].dtype)
+    shape = (len(places), *pieces[0].shape[1:])
+    found = room(shape, pieces[0].dtype, None if others or place else into)
     position = 0
     for piece in pieces:
         found[places[position : position + len(piece)]] = piece
@@ -115,7 +144,12 @@ def join_rows(pieces: list[Tile], places: Tile, *, others: tuple[int, ...] = (),
 
 @kernel("take_along", dtype=lambda x, indices, **_: x, flops=_nothing)
 def take_along(x: Tile, indices: Tile, *, axis: int) -> Tile:
-    """`np.take_along_axis` on tiles that hold the whole axis."""
+    """`np.take_along_axis` on tiles that hold the whole axis.
+
+    >>> take_along(np.array([[5, 6], [7, 8]]), np.array([[1], [0]]), axis=1)
+    array([[6],
+           [7]])
+    """
     return np.take_along_axis(x, indices, axis)
 
 

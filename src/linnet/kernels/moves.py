@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,19 @@ def together(tiles: Nested, axes: Sequence[int]) -> Tile:
     return np.concatenate([together(each, axes[1:]) for each in tiles], axis=axes[0])
 
 
+def room(
+    shape: Sequence[int], dtype: np.dtype[Any], into: Tile | None, order: Literal["C", "F"] = "C"
+) -> Tile:
+    """Where a kernel writes its result: `into` if that is of its form, else new memory.
+
+    >>> room((2,), np.dtype("i8"), None).shape
+    (2,)
+    """
+    if into is not None and into.shape == tuple(shape) and into.dtype == dtype:
+        return into
+    return np.empty(shape, dtype, order=order)
+
+
 def spread(tiles: Nested, levels: int) -> list[Tile]:
     """The tiles of nested lists, in order."""
     if not levels:
@@ -39,8 +52,14 @@ def _first_dtype(tiles: Nested, *_: Any, **__: Any) -> Any:
     return _leaf(tiles)
 
 
-@kernel("cut", dtype=_first_dtype, flops=lambda *_, **__: 0.0)
-def cut(tiles: Nested, *bounds: int, ranged: tuple[int, ...], steps: tuple[int, ...]) -> Tile:
+@kernel("cut", dtype=_first_dtype, flops=lambda *_, **__: 0.0, into=True)
+def cut(
+    tiles: Nested,
+    *bounds: int,
+    ranged: tuple[int, ...],
+    steps: tuple[int, ...],
+    into: Tile | None = None,
+) -> Tile:
     """Elements of neighbouring tiles: `x[start:stop:step]` along each axis in `ranged`.
 
     `bounds` holds start and stop for each of these axes, in elements from the corner of the first
@@ -56,14 +75,16 @@ def cut(tiles: Nested, *bounds: int, ranged: tuple[int, ...], steps: tuple[int, 
     for axis, length in zip(ranged, lengths, strict=True):
         shape[axis] = length
     order = "F" if first.flags.f_contiguous and not first.flags.c_contiguous else "C"
-    whole = np.empty(shape, first.dtype, order=order)
+    whole = room(shape, first.dtype, into, order)
+    # What is wanted in reverse order is written to a view of the result in that order.
+    backwards = tuple(axis for axis, step in zip(ranged, steps, strict=True) if step < 0)
+    view = np.flip(whole, backwards) if backwards else whole
     for place, piece in pieces:
         target: list[slice] = [slice(None)] * whole.ndim
         for axis, start in zip(ranged, place, strict=True):
             target[axis] = slice(start, start + piece.shape[axis])
-        whole[tuple(target)] = piece
-    backwards = [axis for axis, step in zip(ranged, steps, strict=True) if step < 0]
-    return np.ascontiguousarray(np.flip(whole, tuple(backwards))) if backwards else whole
+        view[tuple(target)] = piece
+    return whole
 
 
 def _selected(

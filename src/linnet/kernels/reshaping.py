@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.kernels.moves import cut
+from linnet.kernels.moves import cut, room
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -18,16 +19,33 @@ def _no_flops(*_: Any, **__: Any) -> float:
     return 0.0
 
 
-@kernel("reshape", shape=lambda x, *lengths: lengths, dtype=lambda x, *_: x, flops=_no_flops, inplace=0)
-def reshape(x: Tile, *lengths: int, overwrite: Sequence[int] = ()) -> Tile:
+@kernel(
+    "reshape", shape=lambda x, *lengths: lengths, dtype=lambda x, *_: x, flops=_no_flops, inplace=0, into=True
+)
+def reshape(x: Tile, *lengths: int, overwrite: Sequence[int] = (), into: Tile | None = None) -> Tile:
     """The elements of a tile, row by row, under other axes; nothing moves if nobody else needs the tile.
 
     >>> reshape(np.arange(4), 2, 2)
     array([[0, 1],
            [2, 3]])
     """
+    if into is not None and into.shape == lengths and into.dtype == x.dtype:
+        return _poured(x, into)
     made = x.reshape(lengths)
     return made if 0 in overwrite or not np.may_share_memory(made, x) else made.copy()
+
+
+def _poured(x: Tile, into: Tile) -> Tile:
+    """The elements of a tile, row by row, in an array of another shape."""
+    # A view of the target in the tile's shape spares a copy where the tile is not in row-major order.
+    view = into.view()
+    try:
+        view.shape = x.shape
+    except AttributeError:  # its rows do not lie together
+        into[...] = x.reshape(into.shape)
+    else:
+        view[...] = x
+    return into
 
 
 def _joined_shape(*parts: Any, axis: int) -> tuple[int, ...]:
@@ -42,8 +60,8 @@ def _leaf(nest: Any) -> Any:
     return nest
 
 
-@kernel("join", shape=_joined_shape, dtype=lambda first, *_, **__: _leaf(first), flops=_no_flops)
-def join(*parts: Any, axis: int) -> Tile:
+@kernel("join", shape=_joined_shape, dtype=lambda first, *_, **__: _leaf(first), flops=_no_flops, into=True)
+def join(*parts: Any, axis: int, into: Tile | None = None) -> Tile:
     """Parts of several arrays one behind another.
 
     Each part is three arguments: neighbouring tiles of an array along the axis, and the first and
@@ -52,11 +70,17 @@ def join(*parts: Any, axis: int) -> Tile:
     >>> join([np.arange(4)], 3, 4, [np.arange(10, 12), np.arange(12, 14)], 1, 3, axis=0)
     array([ 3, 11, 12])
     """
-    pieces = [
-        cut(parts[place], parts[place + 1], parts[place + 2], ranged=(axis,), steps=(1,))
-        for place in range(0, len(parts), 3)
-    ]
-    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=axis)
+    first = _leaf(parts[0])
+    shape = list(first.shape)
+    shape[axis] = sum(parts[place + 1] - parts[place] for place in range(1, len(parts), 3))
+    whole = room(shape, first.dtype, into)
+    end = 0
+    for place in range(0, len(parts), 3):
+        tiles, low, high = parts[place : place + 3]
+        start, end = end, end + high - low
+        target = whole[(*(slice(None),) * axis, slice(start, end))]
+        cut(tiles, low, high, ranged=(axis,), steps=(1,), into=target)
+    return whole
 
 
 @kernel("repeat", dtype=lambda x, *_, **__: x, flops=_no_flops)
@@ -67,6 +91,34 @@ def repeat(x: Tile, counts: Tile, *, axis: int) -> Tile:
     array([7, 8, 8])
     """
     return np.repeat(x, counts, axis=axis)
+
+
+_CACHED = 1 << 15
+"""Elements of a tile that are stretched at once, so that they are still in the cache."""
+
+
+@kernel("stretch", dtype=lambda tiles, *_, **__: _leaf(tiles), flops=_no_flops, into=True)
+def stretch(tiles: Any, count: int, *, axis: int, before: bool, into: Tile | None = None) -> Tile:
+    """A tile so many times along an axis: all of it again and again (`before`), or each of its elements.
+
+    >>> stretch([np.array([7, 8])], 2, axis=0, before=False)
+    array([7, 7, 8, 8])
+    """
+    x = _leaf(tiles)
+    length = x.shape[axis]
+    whole = room((*x.shape[:axis], count * length, *x.shape[axis + 1 :]), x.dtype, into)
+    pair = (count, length) if before else (length, count)
+    view = whole.reshape((*x.shape[:axis], *pair, *x.shape[axis + 1 :]))  # cutting an axis moves nothing
+    inner = math.prod(x.shape[axis + 1 :])
+    if before or inner > count or count > length:
+        view[...] = np.expand_dims(x, axis if before else axis + 1)
+        return whole
+    # Short runs: one pass for each time is faster than many tiny copies.
+    step = max(1, _CACHED // max(1, x[:1].size))
+    for start in range(0, len(x), step):
+        for time in range(count):
+            view[(slice(start, start + step), *(slice(None),) * axis, time)] = x[start : start + step]
+    return whole
 
 
 @kernel("reinterpret", shape=lambda x, **_: x, dtype=lambda x, *, into: np.dtype(into), flops=_no_flops)

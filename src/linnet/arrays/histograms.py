@@ -209,7 +209,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
         raise ValueError("'minlength' must not be negative")
     kind = np.dtype(np.intp if weights is None else np.float64)
     if not node.shape[0]:
-        return wrap(Source(np.zeros((minlength,), kind)))
+        return wrap(Source(np.zeros((minlength,), np.intp)))  # also with weights, as NumPy has it
     low, high = computed([folded(node, each, (0,), node.dtype) for each in ("min", "max")])
     if low < 0:
         raise ValueError("'list' argument must have no negative elements")

@@ -56,14 +56,17 @@ def _is_short(node: Node) -> bool:
     return node.grid == (1,) or math.prod(node.shape) * node.dtype.itemsize <= ONE_TILE
 
 
-def _tile_columns(node: Node, equal_nan: bool) -> Blocks:
+def _tile_columns(node: Node, equal_nan: bool, places: bool) -> Blocks:
     starts = Entry(0, node.layout.boundaries[0][:-1])
-    piece = Piece("unique_tile", (Operand(0, (Along(0),)), starts), (("equal_nan", equal_nan),))
+    attributes = (("equal_nan", equal_nan), ("places", places))
+    piece = Piece("unique_tile", (Operand(0, (Along(0),)), starts), attributes)
     return blocks((node,), (piece,), node.layout, node.dtype, 4)
 
 
-def _distinct(x: Any, inverse: bool = False, equal_nan: bool = True) -> tuple[Any, Any, Any, Any]:
-    """Values, first places, inverse (None unless asked for) and counts, as arrays."""
+def _distinct(
+    x: Any, inverse: bool = False, equal_nan: bool = True, first: bool = True
+) -> tuple[Any, Any, Any, Any]:
+    """Values, first places (of no meaning unless asked for), inverse (None unless asked for), counts."""
     node = _flat(x)
     shape = as_node(x).shape
     if _is_short(node):
@@ -71,9 +74,9 @@ def _distinct(x: Any, inverse: bool = False, equal_nan: bool = True) -> tuple[An
         found = np.unique(
             whole, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan
         )
-        values, first, places, counts = map(wrapped, found)
-        return values, first, places.reshape(shape), counts
-    columns = _tile_columns(node, equal_nan)
+        values, begins, places, counts = map(wrapped, found)
+        return values, begins, places.reshape(shape), counts
+    columns = _tile_columns(node, equal_nan, first or inverse)
     wanted: list[Node] = [part(columns, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
     if inverse:
         wanted.append(part(columns, 3, np.intp))
@@ -82,11 +85,11 @@ def _distinct(x: Any, inverse: bool = False, equal_nan: bool = True) -> tuple[An
     split, _, layout = shuffle(tiles, buckets_for(tiles[0]), divide_equals=False)
     bucket = merged("unique_bucket", split, layout, node.dtype, equal_nan=equal_nan)
     several = Blocks(bucket.inputs, bucket.pieces, bucket.shape, bucket.dtype, layout, 3)
-    values, first, counts = stored_as_they_are(
+    values, begins, counts = stored_as_they_are(
         [part(several, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
     )
     places = wrap(_inverse(split[0], values, layout, kept[3], equal_nan)).reshape(shape) if inverse else None
-    return wrap(values), wrap(first), places, wrap(counts)
+    return wrap(values), wrap(begins), places, wrap(counts)
 
 
 def _inverse(split: Blocks, values: Stored, layout: Any, inverse: Node, equal_nan: bool) -> Node:
@@ -133,7 +136,7 @@ def unique(
             lambda a: np.unique(a, axis=axis, **options), [as_node(ar)], "unique with axis=", gather
         )
         return tuple(map(wrapped, made)) if isinstance(made, tuple) else wrapped(made)
-    values, first, inverse, counts = _distinct(ar, return_inverse, equal_nan)
+    values, first, inverse, counts = _distinct(ar, return_inverse, equal_nan, return_index)
     wanted = [(first, return_index), (inverse, return_inverse), (counts, return_counts)]
     chosen = [each for each, asked in wanted if asked]
     return (values, *chosen) if chosen else values
@@ -149,21 +152,21 @@ def unique_all(x: Any, /) -> Any:
 @chunked(np.unique_counts)
 def unique_counts(x: Any, /) -> Any:
     """Distinct elements, and how often each occurs."""
-    values, _, _, counts = _distinct(x, False, False)
+    values, _, _, counts = _distinct(x, False, False, False)
     return UniqueCounts(values, counts)
 
 
 @chunked(np.unique_inverse)
 def unique_inverse(x: Any, /) -> Any:
     """Distinct elements, and for each element which of them it is."""
-    values, _, inverse, _ = _distinct(x, True, False)
+    values, _, inverse, _ = _distinct(x, True, False, False)
     return UniqueInverse(values, inverse)
 
 
 @chunked(np.unique_values, small=lambda x: np.unique(x, equal_nan=False))
 def unique_values(x: Any, /) -> Any:
     """Distinct elements, in order: NumPy leaves the order open, but it must not depend on the size."""
-    return _distinct(x, False, False)[0]
+    return _distinct(x, False, False, False)[0]
 
 
 # ---- two sets

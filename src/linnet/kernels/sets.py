@@ -24,13 +24,17 @@ def _columns(dtype: Any, *_: Any, **__: Any) -> list[Any]:
     dtype=_columns,
     flops=lambda shape, *_, **__: 20.0 * math.prod(shape),
 )
-def unique_tile(x: Tile, start: int, *, equal_nan: bool = True) -> list[Tile]:
+def unique_tile(x: Tile, start: int, *, equal_nan: bool = True, places: bool = True) -> list[Tile]:
     """The distinct elements of a tile in order: where each is first, how often it occurs, and for
-    each element which of them it is.
+    each element which of them it is. Without `places` all are said to be first at `start`, and no
+    element which it is: sorting alone is many times faster than sorting positions.
 
     >>> unique_tile(np.array([7, 3, 7]), 10)
     [array([3, 7]), array([11, 10]), array([1, 2]), array([1, 0, 1])]
     """
+    if not places:
+        values, counts = np.unique(x, return_counts=True, equal_nan=equal_nan)
+        return [values, np.full(values.shape, start, np.intp), counts, np.empty((0,), np.intp)]
     values, first, inverse, counts = np.unique(
         x, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan
     )

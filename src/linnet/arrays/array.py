@@ -230,8 +230,11 @@ class Array(ArrayBase):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         known = NUMPY.get(func)
         if known is None:
-            return NotImplemented
-        return known(*args, **kwargs)
+            # Chapters with namespaces of their own are loaded when they are asked for.
+            for chapter in ("linear_algebra", "transforms"):
+                import_module(f"linnet.arrays.{chapter}")
+            known = NUMPY.get(func)
+        return NotImplemented if known is None else known(*args, **kwargs)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None

@@ -111,6 +111,14 @@ def test_medians_see_or_skip_nan(function: Any) -> None:
         np.testing.assert_allclose(function(tiled(array, 3), axis=axis, keepdims=True).compute(), wanted)
 
 
+def test_many_quantiles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantiles, "_FEW", 10)
+    array = RNG.normal(size=400)
+    asked = np.linspace(0, 1, 41)
+    found: Any = np.quantile(tiled(array, 90), asked)
+    np.testing.assert_allclose(found.compute(), np.quantile(array, asked))
+
+
 def test_quantiles_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match=r"range \[0, 1\]"):
         np.quantile(tiled(np.zeros(3), 1), 1.5)

@@ -23,6 +23,9 @@ Tile = NDArray[Any]
 DIGIT = 10
 """Bits that are counted in one pass."""
 
+_SEVERAL = 8
+"""Leading bits from which on a search among them is faster than a comparison with each."""
+
 _PLOTTING = {
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
@@ -186,9 +189,16 @@ def as_keys(x: Tile) -> NDArray[np.uint64]:
     if kind in "imM":
         keys = (x.view(f"i{x.dtype.itemsize}").astype(np.int64).view(np.uint64) & mask) ^ top
         return np.where(np.isnat(x), mask, keys) if kind in "mM" else keys
-    raw = (x + x.dtype.type(0)).view(f"u{x.dtype.itemsize}").astype(np.uint64)
-    keys = np.where(raw & top, ~raw & mask, raw | top)
-    return np.where(np.isnan(x), mask, keys)
+    raw = (x + x.dtype.type(0)).view(f"i{x.dtype.itemsize}")
+    # Negative numbers have all their bits turned over, others the first.
+    turned = raw >> (bits - 1)
+    turned |= np.iinfo(raw.dtype).min
+    raw ^= turned
+    keys = raw.view(f"u{x.dtype.itemsize}").astype(np.uint64, copy=False)
+    missing = np.isnan(x)
+    if missing.any():
+        keys[missing] = mask
+    return keys
 
 
 def from_keys(keys: NDArray[np.uint64], dtype: np.dtype[Any]) -> Tile:
@@ -219,12 +229,22 @@ def count_digits(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
     (np.int64(2), np.int64(1), np.int64(3))
     """
     keys = as_keys(np.ascontiguousarray(x).reshape(-1)) >> np.uint64(shift)
-    digits = (keys & np.uint64((1 << DIGIT) - 1)).astype(np.int64)
-    leading = keys >> np.uint64(DIGIT)
+    counts = np.zeros((prefixes.size, 1 << DIGIT), np.int64)
+    if prefixes.size > _SEVERAL:
+        which, here = _matches(keys >> np.uint64(DIGIT), prefixes)
+        digits = (keys[here] & np.uint64((1 << DIGIT) - 1)).view(np.int64)
+        return np.bincount((which[here] << DIGIT) | digits, minlength=counts.size).reshape(1, *counts.shape)
+    for place, prefix in enumerate(prefixes):
+        digits = keys - (prefix << np.uint64(DIGIT))
+        digits = digits[digits < np.uint64(1 << DIGIT)].view(np.int64)
+        counts[place] = np.bincount(digits, minlength=1 << DIGIT)
+    return counts[None]
+
+
+def _matches(leading: Tile, prefixes: Tile) -> tuple[Tile, Tile]:
+    """Which of the sorted prefixes each element could have, and whether it has it."""
     which = np.minimum(np.searchsorted(prefixes, leading), prefixes.size - 1)
-    here = prefixes[which] == leading
-    counts = np.bincount((which[here] << DIGIT) | digits[here], minlength=prefixes.size << DIGIT)
-    return counts.reshape(1, prefixes.size, 1 << DIGIT)
+    return which, prefixes[which] == leading
 
 
 @kernel(
@@ -238,8 +258,12 @@ def pick_prefixes(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
     """
     keys = as_keys(np.ascontiguousarray(x).reshape(-1))
     leading = keys >> np.uint64(shift)
-    which = np.minimum(np.searchsorted(prefixes, leading), prefixes.size - 1)
-    return keys[prefixes[which] == leading]
+    if prefixes.size > _SEVERAL:
+        return keys[_matches(leading, prefixes)[1]]
+    chosen = leading == prefixes[0]
+    for prefix in prefixes[1:]:
+        chosen |= leading == prefix
+    return keys[chosen]
 
 
 @kernel(

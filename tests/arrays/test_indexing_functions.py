@@ -13,6 +13,8 @@ from index_keys import FORMS, result_of, same, stored
 from strategies import DATES, NUMBERS, REAL, arrays, chunkings, tiled
 
 from linnet.arrays import chunking
+from linnet.errors import BudgetError
+from linnet.session import init
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -202,3 +204,27 @@ def test_a_box_by_rows_and_columns() -> None:
     rows: Any = tiled(np.array([3, 0]), 1)
     columns: Any = np.array([True, False, True, False, False, True])
     same(x[np.ix_(rows, columns)], array[np.ix_([3, 0], columns)])
+
+
+def test_lazy_indices_larger_than_the_budget_are_refused():
+    x = tiled(np.arange(200_000), (50_000,))
+    order = -x  # lazy: 1.6 MB once it is known
+    with init(memory=1 << 20):
+        for use in (
+            lambda: x[order],
+            lambda: np.take(x, order),
+            lambda: np.put(x, order, 0),
+            lambda: np.compress(order, x),
+        ):
+            with pytest.raises(BudgetError, match="lazy index or mask of .*compute\\(\\) it first"):
+                use()
+
+
+@FEW
+@given(count=st.integers(1, 5), axis=st.integers(0, 2), chunks=chunkings((3, 4, 2)))
+def test_stretching_along_each_axis(count: int, axis: int, chunks: Any):
+    a = np.arange(24).reshape(3, 4, 2)
+    x = tiled(a, chunks)
+    agree(np.repeat(x, count, axis=axis), np.repeat(a, count, axis=axis))
+    counts = tuple(count if each == axis else 1 for each in range(3))
+    agree(np.tile(x, counts), np.tile(a, counts))

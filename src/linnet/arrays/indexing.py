@@ -21,6 +21,7 @@ from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.gathering import compressed, counted, gathered, slabs
 from linnet.arrays.putting import cuts
 from linnet.arrays.selection import Item, Mask, New, Points, Range, Take, common_shape, parsed
+from linnet.arrays.settling import known_nodes
 
 _AT_ONCE = 1 << 16
 """Bytes of a slice that is read from tiles at once,"""
@@ -122,7 +123,7 @@ def _kept(items: Sequence[Item]) -> tuple[int, ...]:
 def expanded(items: Sequence[Item]) -> list[Item]:
     """Masks as the positions where they are true. A single truth value has positions along no axis (-1)."""
     masks = [item for item in items if isinstance(item, Mask)]
-    values = iter(computed([mask.node for mask in masks]) if masks else [])
+    values = iter(known_nodes([mask.node for mask in masks]) if masks else [])
     found: list[Item] = []
     for item in items:
         if isinstance(item, Mask):

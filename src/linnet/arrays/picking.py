@@ -19,37 +19,13 @@ from linnet.arrays.expression import Access, Along, At, Node, Operand, Piece
 from linnet.arrays.gathering import gathered
 from linnet.arrays.indexing import indexed
 from linnet.arrays.reductions import sum as summed
+from linnet.arrays.settling import known, settled
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 
 
-def known(values: Any) -> NDArray[Any]:
-    """Values that a plan depends on: lazy ones are computed."""
-    return computed([values.node])[0] if isinstance(values, ArrayBase) else np.asarray(values)
-
-
 def _stored(result: Any, out: Any, name: str) -> Any:
     return result if out is None else placed(result, out, True, name)
-
-
-def settled(indices: Any, length: int, mode: str, axis: int | None = None) -> NDArray[np.intp]:
-    """Positions inside an axis, as `mode` says: "raise", "wrap" or "clip"."""
-    array = known(indices)
-    if array.size == 0 and not isinstance(indices, ArrayBase | np.ndarray):
-        array = array.astype(np.intp)
-    array = array.astype(np.intp, casting="same_kind", copy=False)
-    if mode not in ("raise", "wrap", "clip"):
-        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
-    if array.size and not length:
-        raise IndexError("cannot do a non-empty take from an empty axes.")
-    if mode == "clip":
-        return np.clip(array, 0, max(0, length - 1))
-    if mode == "raise":
-        wrong = (array < -length) | (array >= length)
-        if wrong.any():
-            where_text = "" if axis is None else f" for axis {axis}"
-            raise IndexError(f"index {array[wrong][0]} is out of bounds{where_text} with size {length}")
-    return np.where(array < 0, array + length, array) if mode == "raise" else array % max(1, length)
 
 
 def flat_picked(node: Node, flat: NDArray[np.intp]) -> Node:

@@ -15,7 +15,8 @@ from linnet.arrays.evaluation import persisted
 from linnet.arrays.expression import Along, Node, Operand, Piece
 from linnet.arrays.gathering import as_mask, counted, positions, slabs
 from linnet.arrays.indexing import indexed
-from linnet.arrays.picking import extremes, known
+from linnet.arrays.picking import extremes
+from linnet.arrays.settling import known
 from linnet.tiles import Layout
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays.core import ArrayBase
-from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node, Source
+from linnet.arrays.settling import known
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def _settled(each: Any) -> Any:
         node = each.node
         if node.dtype.kind == "b":
             return node
-        return _integers(computed([node])[0])
+        return _integers(known(each))
     if isinstance(each, bool | np.bool_):
         return Source(np.asarray(each))
     if not isinstance(each, np.ndarray | list | tuple):

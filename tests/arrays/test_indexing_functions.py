@@ -228,3 +228,15 @@ def test_stretching_along_each_axis(count: int, axis: int, chunks: Any):
     agree(np.repeat(x, count, axis=axis), np.repeat(a, count, axis=axis))
     counts = tuple(count if each == axis else 1 for each in range(3))
     agree(np.tile(x, counts), np.tile(a, counts))
+
+
+@FEW
+@given(
+    rows=st.lists(st.integers(-5, 4), max_size=7),
+    columns=st.lists(st.integers(-6, 5), max_size=7),
+    chunks=chunkings((2, 5, 6)),
+)
+def test_outer_indices(rows: list[int], columns: list[int], chunks: Any):
+    a = np.arange(60).reshape(2, 5, 6)
+    box = np.ix_(np.array(rows, int), np.array(columns, int))
+    agree(tiled(a, chunks)[(slice(None, None, -1), *box)], a[(slice(None, None, -1), *box)])

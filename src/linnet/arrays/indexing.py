@@ -154,6 +154,10 @@ def _pointed(node: Node, items: Sequence[Item]) -> Node:
     shape = common_shape([item.positions for item in points])
     place = placement(items)
     cut = sliced(node, ranges(items, node.ndim))
+    if _is_outer(items, points):
+        for item in points:
+            cut = gathered(cut, [item.axis], [item.positions.reshape(-1)], item.axis)
+        return cut
     real = [item for item in points if item.axis >= 0]
     axes = [item.axis for item in real]
     rest = [axis for axis in range(node.ndim) if axis not in axes]
@@ -171,6 +175,19 @@ def _pointed(node: Node, items: Sequence[Item]) -> Node:
     where = {axis: number if number < inner else number + len(shape) for number, axis in enumerate(rest)}
     kept = [where[axis] if axis >= 0 else -1 for axis in _kept(items)]
     return permuted(found, (*kept[:place], *range(inner, inner + len(shape)), *kept[place:]))
+
+
+def _is_outer(items: Sequence[Item], points: Sequence[Points]) -> bool:
+    """Whether index arrays side by side each run along an axis of their own, as those of `ix_` do."""
+    where = [place for place, item in enumerate(items) if isinstance(item, Points)]
+    if len(where) < 2 or where[-1] - where[0] + 1 != len(where):
+        return False
+    if not all(isinstance(item, Range) or (isinstance(item, Points) and item.axis >= 0) for item in items):
+        return False
+    if any(item.positions.ndim != len(points) for item in points):
+        return False
+    # Beside an index without elements others may be out of bounds: they must not be looked up.
+    return all(0 < p.positions.size == p.positions.shape[number] for number, p in enumerate(points))
 
 
 def _kept_items(items: Sequence[Item]) -> list[Item]:

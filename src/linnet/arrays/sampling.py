@@ -22,6 +22,8 @@ from linnet.tiles import Layout
 
 _PLAIN = (bool, int, float, np.integer, np.floating)
 
+_drawing = threading.Lock()
+
 
 class Generator:
     """Draws arrays of random numbers.
@@ -41,8 +43,8 @@ class Generator:
         else:
             sequence = np.random.SeedSequence(seed)
         self._entropy = int.from_bytes(sequence.generate_state(4, np.uint64).tobytes(), "little")
-        self._streams = itertools.count()
-        self._lock = threading.Lock()
+        self._drawn = 0
+        """Arrays drawn so far: each has numbers of its own."""
 
     def __repr__(self) -> str:
         return f"Generator(0x{self._entropy & 0xFFFFFFFF:08x}…)"
@@ -52,8 +54,9 @@ class Generator:
         return [Generator(np.random.SeedSequence([*self._key().data.tolist()])) for _ in range(n_children)]
 
     def _key(self) -> Source:
-        with self._lock:
-            stream = next(self._streams)
+        with _drawing:
+            stream = self._drawn
+            self._drawn += 1
         return constant(seeds(self._entropy, stream))
 
     def _local(self) -> np.random.Generator:

@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["chain_summed", "unique"])
+@pytest.mark.parametrize("name", ["chain", "chain_summed", "axpy", "normals", "cumsum", "assigned", "unique"])
 def test_within_the_budget(name, folder):
     command = [sys.executable, budget_cases.__file__, name, str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)

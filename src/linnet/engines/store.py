@@ -68,7 +68,8 @@ class TileStore:
         elif array in self._out:
             tile = self._placed(key, tile)
             if not readers:
-                self._tiles[key] = tile
+                # Where it lies in a file, the copy in memory is needed no more.
+                self._tiles[key] = self.on_disk.get(key, tile)
                 return True
             tile = tile.view()
         tile.setflags(write=False)

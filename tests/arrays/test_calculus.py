@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from against_numpy import Pair, same, tiles_only
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracle import Pair, same, tiles_only
 from strategies import arrays, chunkings
 
 

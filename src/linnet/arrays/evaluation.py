@@ -55,13 +55,7 @@ def persisted(
         return list(nodes)
     program, graph = lowered(nodes)
     engine = current_engine() if engine is None else engine
-    out: dict[str, TiledArray] = {}
-    if engine.memory is not None:
-        # What is kept is beyond the budget's reach once the run is over: large results go to files.
-        for node, name in zip(nodes, program.outputs, strict=True):
-            if name is not None and name not in out:
-                out[name] = TiledArray.over(engine.zeros(node.shape, node.dtype), node.layout)
-    made = engine.run(program.bound, _inputs(program, graph), out=out, events=events)
+    made = engine.run(program.bound, _inputs(program, graph), events=events)
     found: list[Node] = []
     for node, name in zip(nodes, program.outputs, strict=True):
         if name is None:

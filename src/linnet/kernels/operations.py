@@ -133,7 +133,9 @@ def _round_into(x: Any, *rest: Any) -> None:
 
 def _round(x: Any, decimals: Any = 0) -> Any:
     # Operands get the axes of the result, each of length 1.
-    return np.round(x, np.asarray(decimals).item())
+    made = np.round(x, np.asarray(decimals).item())
+    # Older versions of NumPy give integers back as they are.
+    return made.copy() if made is x else made
 
 
 def _table() -> dict[str, Operation]:

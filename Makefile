@@ -37,7 +37,7 @@ types: dev
 layers: dev
 	@.venv/bin/lint-imports
 fast: dev
-	@$(python) -m pytest --quiet -m "not slow and not long"
+	@$(python) -m pytest --quiet -m "not slow and not long" --hypothesis-profile=check
 
 .PHONY: format
 format: dev  ## put the code into the house style

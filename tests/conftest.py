@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).resolve().parents[1]
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, database=None)
+settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, database=None)
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

@@ -86,6 +86,7 @@ def test_factorisations_and_products(dtype, m, n, tile):
     near(matmul(a, b, tile=tile, engine=ENGINE).to_numpy(), a @ b, dtype)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.integers(1, 24), st.integers(1, 24), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
 def test_any_shape_any_tile_size(m, n, tile, dtype, seed):

@@ -53,6 +53,7 @@ def test_a_budget_holds_five_lines_of_tiles(n, kind, dtype):
     assert tile_size((n, n), dtype, kind, 1) == 32
 
 
+@pytest.mark.slow
 def test_algorithms_choose_tiles_that_fit_the_budget():
     rng = np.random.default_rng(0)
     a = rng.standard_normal((1100, 1100))

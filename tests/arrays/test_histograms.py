@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import arrays, chunkings
 
+pytestmark = pytest.mark.slow
+
 RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges", "none of these")
 BINS = (1, 5, [-2, -1, 0, 0.5, 3], [1, 0], 0)
 

@@ -9,6 +9,8 @@ from strategies import tiled
 
 import linnet as ln
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(3)
 SQUARE = RNG.standard_normal((7, 7)) + 7 * np.eye(7)
 POSITIVE = SQUARE @ SQUARE.T

@@ -9,6 +9,8 @@ from strategies import tiled
 import linnet as ln
 from linnet.arrays import chunking
 
+pytestmark = pytest.mark.slow
+
 A = np.random.default_rng(0).integers(-9, 9, (4, 6)) / 4
 B = np.random.default_rng(1).integers(1, 9, (4, 6)).astype(np.int32)
 

@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import arrays, chunkings
 
+pytestmark = pytest.mark.slow
+
 FLOATS = ("f4", "f8", "c16")
 REALS = ("i1", "i8", "u1", "f4", "f8")
 

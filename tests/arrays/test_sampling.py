@@ -9,6 +9,8 @@ from scipy import stats
 import linnet as ln
 from linnet.arrays.core import wrap
 
+pytestmark = pytest.mark.slow
+
 COUNT = 20_000
 CONTINUOUS = {
     "random": ((), stats.uniform()),

@@ -14,6 +14,8 @@ from strategies import tiled
 
 import linnet as ln
 
+pytestmark = pytest.mark.slow
+
 DTYPES = ("?", "i1", "i8", "u1", "u8", "f4", "f8", "c8", "c16")
 SPECIAL = (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0)
 

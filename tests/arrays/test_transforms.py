@@ -9,6 +9,8 @@ from strategies import tiled
 import linnet as ln
 from linnet.arrays import chunking
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 REAL = RNG.standard_normal((6, 9, 4))
 COMPLEX = REAL + 1j * RNG.standard_normal((6, 9, 4))

@@ -113,6 +113,7 @@ def test_cholesky_in_little_memory(n, tile, dtype, mapped, right_looking):
     assert np.array_equal(source, a)
 
 
+@pytest.mark.slow
 def test_resident_memory_stays_within_the_budget():
     n, tile = 2048, 128
     a = mapped_zeros((n, n), "f8")

@@ -176,6 +176,7 @@ def test_empty_tiles_count_for_nothing():
     assert np.isnan(kernels.fold_join(nothing, kind="mean", final=True)).all()
 
 
+@pytest.mark.slow
 def test_sums_of_many_tiles_are_pairwise():
     states = [np.array([0.1], np.float32)] * 2**20
     assert_allclose(kernels.fold_join(states, kind="sum", axes=(0,)), 2**20 * 0.1, rtol=1e-6)

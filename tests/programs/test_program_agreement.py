@@ -84,18 +84,21 @@ def justified(sample: Sample, message: str) -> bool:
     return False
 
 
+@pytest.mark.slow
 @examples(45)
 @given(programs(wild=False))
 def test_valid_programs(sample: Sample) -> None:
     check(sample)
 
 
+@pytest.mark.slow
 @examples(45)
 @given(programs(wild=True))
 def test_wild_programs(sample: Sample) -> None:
     check(sample)
 
 
+@pytest.mark.slow
 @examples(45)
 @given(programs(affine=True))
 def test_affine_programs_are_decided_when_defined(sample: Sample) -> None:

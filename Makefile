@@ -49,6 +49,7 @@ bench: dev  ## measure what docs/status.md promises (nothing else should run mea
 	@tools/system-packages.sh benchmarks/scalapack/packages.txt
 	@$(python) benchmarks/programs.py
 	@$(python) benchmarks/linalg.py
+	@$(python) benchmarks/arrays.py
 
 .PHONY: docs
 docs: dev  ## build the documentation into docs/_build/html

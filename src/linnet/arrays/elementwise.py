@@ -68,13 +68,10 @@ def apply(ufunc: np.ufunc, *items: Any, dtype: Any = None, casting: str = "same_
     if dtype is not None:
         nodes = [cast(n, loop) if n.dtype != loop else n for n, loop in zip(nodes, loops, strict=False)]
     if ufunc.nout == 1:
-        return wrap(mapped(_OPERATION.get(ufunc, ufunc.__name__), nodes, made.dtype))
+        return wrap(mapped(ufunc.__name__, nodes, made.dtype))
     return tuple(
         wrap(mapped(f"{ufunc.__name__}.{place}", nodes, result.dtype)) for place, result in enumerate(made)
     )
-
-
-_OPERATION: dict[np.ufunc, str] = {}
 
 
 def _loops(ufunc: np.ufunc, samples: list[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:

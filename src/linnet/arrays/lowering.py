@@ -123,9 +123,6 @@ class _Lowering:
             made = self.arrays[number] = make(f"{'R' if wanted else 'T'}{number}")
         return made
 
-    def temporary(self, name: str) -> ArrayHandle:
-        return self.builder.temp(name)
-
     @contextmanager
     def over(self, box: Sequence[tuple[int, int]]) -> Generator[list[Any]]:
         """Loops over a box of tiles, the first axis outermost; an axis with one tile needs no loop."""
@@ -176,7 +173,7 @@ class _Lowering:
     def map(self, number: int) -> None:
         entry = self.graph.entries[number]
         node = entry.node
-        group = _Group(self.graph, number, node)
+        group = _Group(self.graph, number)
         value = group.value(number, tuple(range(node.ndim)), root=True)
         target = self.array(number)
         with self.over([(0, n) for n in node.grid]) as indices:
@@ -233,9 +230,9 @@ class _Lowering:
         first = entries[members[0]].node
         assert isinstance(first, Fold)
         operand = first.operand
-        group = _Group(self.graph, members[0], operand)
+        group = _Group(self.graph, members[0])
         value = group.value(entries[members[0]].operands[0], tuple(range(operand.ndim)), root=False)
-        states = self.temporary(f"P{members[0]}")
+        states = self.builder.temp(f"P{members[0]}")
         results: list[tuple[Any, ...]] = []
         places: dict[tuple[Any, ...], int] = {}
         slots: list[int] = []
@@ -283,7 +280,7 @@ class _Lowering:
                     )
                     return
                 level += 1
-                made = self.temporary(f"P{number}_{level}")
+                made = self.builder.temp(f"P{number}_{level}")
                 target = made[_index(indices)]
                 self.builder.call("fold_join", [target], [source], kind=node.kind, axes=node.axes)
             states, slot, grid = made, None, left
@@ -332,10 +329,9 @@ class _Lowering:
 class _Group:
     """Steps of a fused call: values by node and view, numbered as they are needed."""
 
-    def __init__(self, graph: Graph, number: int, shaped: Node) -> None:
+    def __init__(self, graph: Graph, number: int) -> None:
         self._entries = graph.entries
         self._group = graph.entries[number].group
-        self._rank = shaped.ndim
         self.leaves: dict[tuple[int, View], int] = {}
         self._values: dict[tuple[int, View], tuple[str, int]] = {}
         self._steps: list[tuple[Any, ...]] = []

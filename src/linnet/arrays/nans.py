@@ -14,6 +14,7 @@ from linnet.arrays.expression import Node
 from linnet.arrays.positions import argmax, argmin
 from linnet.arrays.reductions import (
     NOT_GIVEN,
+    corrected,
     fold_ufunc,
     max,
     mean,
@@ -170,10 +171,7 @@ def _scattered(
     if here is None:
         function = std if root else var
         return function(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    if correction is not NOT_GIVEN:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
+    ddof = corrected(ddof, correction)
     axes = axes_of(axis, node.ndim)
     keep = keepdims is not NOT_GIVEN and bool(keepdims)
     result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)

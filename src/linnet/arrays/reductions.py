@@ -280,6 +280,15 @@ def std(
     return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, True)
 
 
+def corrected(ddof: Any, correction: Any) -> Any:
+    """What is taken off the count: NumPy's `ddof`, or the standard's `correction`."""
+    if correction is NOT_GIVEN:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
 def _spread_about_mean(
     x: Any,
     axis: Any,
@@ -291,10 +300,7 @@ def _spread_about_mean(
     correction: Any,
     root: bool,
 ) -> Any:
-    if correction is not NOT_GIVEN:
-        if ddof != 0:
-            raise ValueError("ddof and correction can't be provided simultaneously.")
-        ddof = correction
+    ddof = corrected(ddof, correction)
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
     result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)

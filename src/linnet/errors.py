@@ -16,6 +16,14 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── BudgetError             (MemoryError)   a plan cannot run within its memory budget
     ├── InputError              (ValueError)    arrays given to a program do not fit it
     ├── RecordingError          (ValueError)    a line that is no recorded event
+    ├── StoreError              (OSError)       a store cannot be reached, read or written
+    │   ├── MissingTileError                    a tile that must be there is not
+    │   └── DamagedTileError                    a tile whose bytes are not what was written
+    ├── AddressError            (ValueError)    an address that leads to no job
+    ├── JobError                (RuntimeError)  a job of stateless workers cannot go on
+    │   ├── JobFailedError                      a task failed; says which, where, and with what error
+    │   ├── JobStoppedError                     it stopped, unfinished: resume() goes on
+    │   └── JobCancelledError                   somebody cancelled it
     ├── BlasUnavailableError    (ImportError)   SciPy lacks a BLAS or LAPACK routine in the form needed
     └── MissingExtraError       (ImportError)   an optional package is missing; says how to install it
 """
@@ -114,6 +122,38 @@ class InputError(LinnetError, ValueError):
 
 class RecordingError(LinnetError, ValueError):
     """A line that is no recorded event."""
+
+
+class StoreError(LinnetError, OSError):
+    """A store cannot be reached, read or written."""
+
+
+class MissingTileError(StoreError):
+    """A tile that must be in a store is not there."""
+
+
+class DamagedTileError(StoreError):
+    """What a store holds under a key is not the tile that was written."""
+
+
+class AddressError(LinnetError, ValueError):
+    """An address that leads to no job, or to one that cannot be read."""
+
+
+class JobError(LinnetError, RuntimeError):
+    """A job of stateless workers cannot go on."""
+
+
+class JobFailedError(JobError):
+    """A task of the job failed; the message says which one, where it stands, and why."""
+
+
+class JobStoppedError(JobError):
+    """The job stopped before its end, with nothing lost: `resume()` goes on."""
+
+
+class JobCancelledError(JobError):
+    """Somebody cancelled the job."""
 
 
 class BlasUnavailableError(LinnetError, ImportError):

@@ -16,6 +16,10 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── BudgetError             (MemoryError)   a plan cannot run within its memory budget
     ├── InputError              (ValueError)    arrays given to a program do not fit it
     ├── RecordingError          (ValueError)    a line that is no recorded event
+    ├── FileError               (OSError)       a file or object cannot be opened, read or written
+    │   ├── FileMissingError    (FileNotFoundError)  there is no such file, bucket, key or member
+    │   ├── FileDeniedError     (PermissionError)    somebody may not read or write it
+    │   └── FormatError         (ValueError)    its bytes are not what its format asks for; says where
     ├── StoreError              (OSError)       a store cannot be reached, read or written
     │   ├── MissingTileError                    a tile that must be there is not
     │   └── DamagedTileError                    a tile whose bytes are not what was written
@@ -122,6 +126,22 @@ class InputError(LinnetError, ValueError):
 
 class RecordingError(LinnetError, ValueError):
     """A line that is no recorded event."""
+
+
+class FileError(LinnetError, OSError):
+    """A file or object cannot be opened, read or written; the message names it."""
+
+
+class FileMissingError(FileError, FileNotFoundError):
+    """There is no such file, bucket, key or member."""
+
+
+class FileDeniedError(FileError, PermissionError):
+    """Whoever runs this may not read or write it."""
+
+
+class FormatError(FileError, ValueError):
+    """The bytes of a file are not what its format asks for; the message says where."""
 
 
 class StoreError(LinnetError, OSError):

@@ -84,6 +84,9 @@ _ARRAYS = frozenset(
 )
 """Names of the arrays' chapters, known without importing these: a test compares them."""
 
+_BRIDGES = frozenset({"to_arrow", "to_cubed", "to_dask"})
+"""Names of the bridges to other libraries, likewise."""
+
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names are not in this file
     "BindError",
     "BoundProgram",
@@ -115,7 +118,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "linalg",
     "random",
     "tile_program",
-    *sorted(_ARRAYS),
+    *sorted(_ARRAYS | _BRIDGES),
 ]
 
 
@@ -127,9 +130,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
-    if name not in _ARRAYS:
+    if name not in _ARRAYS | _BRIDGES:
         raise AttributeError(f"module 'linnet' has no attribute {name!r}")
-    globals()[name] = found = import_module("linnet.arrays.namespace").names()[name]
+    names = import_module("linnet.arrays.namespace").names()
+    bridges = import_module("linnet.bridges")  # from now on `asarray` knows arrays of other libraries
+    globals()[name] = found = names[name] if name in _ARRAYS else getattr(bridges, name)
     return found
 
 

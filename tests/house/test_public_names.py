@@ -21,6 +21,8 @@ PUBLIC = {
     "In", "Out", "Temp", "Table",
     # namespaces, and what runs everything
     "linalg", "fft", "random", "init",
+    # arrays for other libraries
+    "to_arrow", "to_cubed", "to_dask",
     # kernels
     "kernel", "Kernel",
     # errors

@@ -22,6 +22,10 @@ from linnet.errors import InputError
 NUMPY: dict[Any, Callable[..., Any]] = {}
 """Our function for a function of NumPy's: what `np.f(x)` runs."""
 
+FOREIGN: dict[str, Callable[[Any, Any], Any]] = {}
+"""By the package of an object's type: what makes an array of it, given the object and `chunks=`; None if
+it is no array. Rooms above put these in."""
+
 SCALARS = (bool, int, float, complex)
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from linnet.arrays import chunking
 from linnet.arrays.building import blocks, filled, permuted, recut
-from linnet.arrays.core import NUMPY, ArrayBase, as_node, checked, recut_as, wrap
+from linnet.arrays.core import FOREIGN, NUMPY, ArrayBase, as_node, checked, recut_as, wrap
 from linnet.arrays.elementwise import apply, cast, spread
 from linnet.arrays.expression import Entry, Node, Piece, Source
 from linnet.tiles import Layout
@@ -75,6 +75,9 @@ def asarray(
 ) -> Any:
     """An array of anything NumPy can make one of; NumPy arrays share their memory unless `copy=True`.
 
+    Arrays of Dask and Cubed, sparse ones, columns and tables of pandas, polars and Arrow stay as they
+    are until tiles of them are asked for.
+
     >>> asarray([[1, 2], [3, 4]], chunks=1).grid
     (2, 2)
     """
@@ -84,6 +87,11 @@ def asarray(
         checked(np.empty(0, wanted))
     if isinstance(obj, ArrayBase):
         return wrap(recut_as(_converted(obj.node, wanted, copy), chunks))
+    convert = FOREIGN.get(type(obj).__module__.partition(".")[0])
+    if convert is not None and (made := convert(obj, chunks)) is not None:
+        if copy is False and isinstance(made, ArrayBase):
+            raise ValueError(f"a {type(obj).__name__} cannot become an array of tiles without a copy")
+        return asarray(made, dtype, copy=copy, chunks=chunks)
     if isinstance(obj, list | tuple) and _holds_arrays(obj):
         if copy is False:
             raise ValueError("a sequence of arrays cannot become one array without a copy")

@@ -1,0 +1,60 @@
+"""Series, indexes and frames of pandas. Missing values become NaN, or NaT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.bridges.columns import NUMBERS, Column, line, matrix, refused, with_missing
+
+
+def converted(obj: Any, chunks: Any) -> Any:
+    """A Series, an Index, an extension array or a DataFrame as an array; None if it is none of these."""
+    import pandas as pd
+
+    if isinstance(obj, pd.DataFrame):
+        columns = [_column(str(name), obj.iloc[:, place].array) for place, name in enumerate(obj.columns)]
+        return matrix(columns, len(obj), chunks)
+    if isinstance(obj, pd.MultiIndex):
+        raise TypeError("a MultiIndex holds tuples; give one of its levels: index.get_level_values(name)")
+    if isinstance(obj, pd.Series | pd.Index):
+        name, values = str(obj.name), obj.array
+    elif isinstance(obj, pd.api.extensions.ExtensionArray):
+        name, values = "", obj
+    else:
+        return None
+    column = _column(name, values)
+    if isinstance(values.dtype, np.dtype):
+        return values.to_numpy()  # the memory of the series itself
+    return line(column, len(values), chunks)
+
+
+def _column(name: str, values: Any) -> Column:
+    dtype = _dtype(name, values)
+
+    def rows(start: int, stop: int) -> NDArray[Any]:
+        part = values[start:stop]
+        if isinstance(values.dtype, np.dtype):
+            return part.to_numpy()
+        if dtype.kind in "fc":
+            return part.to_numpy(dtype=dtype, na_value=np.nan)
+        return np.asarray(part.to_numpy(dtype=dtype))
+
+    return Column(name, dtype, rows)
+
+
+def _dtype(name: str, values: Any) -> np.dtype[Any]:
+    import pandas as pd
+
+    given = values.dtype
+    if isinstance(given, pd.DatetimeTZDtype):
+        return np.dtype(f"datetime64[{given.unit}]")  # the same moments, told in UTC
+    if isinstance(given, pd.SparseDtype):
+        given = given.subtype
+    plain = given if isinstance(given, np.dtype) else getattr(given, "numpy_dtype", np.dtype(object))
+    if plain.kind not in NUMBERS:
+        raise refused(name, values.dtype)
+    masked = not isinstance(given, np.dtype) and bool(values.isna().any())
+    return with_missing(plain) if masked else plain

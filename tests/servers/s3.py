@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -97,7 +98,7 @@ class S3Server:
             "-ip.bind=127.0.0.1",
         ]
         words += [f"-master.port={master}", f"-master.port.grpc={master_grpc}", "-master.telemetry=false"]
-        words += [f"-volume.port={volume}", f"-volume.port.grpc={volume_grpc}", "-volume.max=20"]
+        words += [f"-volume.port={volume}", f"-volume.port.grpc={volume_grpc}", "-volume.max=500"]
         words += [f"-filer.port={filer}", f"-filer.port.grpc={filer_grpc}", "-master.volumeSizeLimitMB=1024"]
         words += [
             "-s3",
@@ -135,6 +136,9 @@ class S3Server:
         """Asked to end it would take ten seconds; its files are of no use to anybody any more."""
         if self._process is not None:
             self._process.kill()
+        for port in (self.port, *self._others):  # it puts sockets there whatever it is told
+            for left in Path(tempfile.gettempdir()).glob(f"seaweedfs-*-{port}.sock"):
+                left.unlink()
 
     def __enter__(self) -> Self:
         self.start()

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from linnet.engines.mapping import Scratch
-from linnet.engines.shapes import Description, operands
 from linnet.errors import BudgetError, KernelDeclarationError
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
+from linnet.programs.shapes import Description, operands
 from linnet.tiles import TiledArray, TileKey, human
 
 

@@ -10,19 +10,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linnet.engines.plan import Plan
-from linnet.engines.shapes import Shapes, operands
 from linnet.engines.store import TileStore, detached
 from linnet.errors import (
     FileError,
     InputError,
-    KernelError,
-    LinAlgError,
-    LinnetError,
     UnwrittenTileError,
 )
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, In, Out
+from linnet.programs.results import failure, matched
+from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TiledArray, TileKey
 
 _NONE: list[Any] = []
@@ -85,7 +83,7 @@ class Executor:
         except FileError:
             raise  # it names the file and the place in it: where in the program adds nothing
         except Exception as error:
-            raise self._failure(error, number, call) from error
+            raise failure(error, self._bound, self._plan.task(number), call) from error
         seconds = perf_counter() - start
         put = self._store.put
         if type(result) is np.ndarray and kernel.outputs == 1 and type(key := call.outputs[0]) is TileKey:
@@ -94,7 +92,10 @@ class Executor:
             written = [(key, tile.nbytes)]
             return Done(read, written, _NONE if put(key, tile, children) else written, seconds)
         written, unread, made = [], [], []
-        results = self._results(result, kernel, number, call)
+        try:
+            results = matched(result, kernel.outputs, call)
+        except TypeError as error:
+            raise failure(error, self._bound, self._plan.task(number), call) from None
         for key, each in results:
             placed = place is not None and each is self._store.place(key)
             tile = each if placed else detached(each, tiles, taken, made)
@@ -159,66 +160,9 @@ class Executor:
                 taken.append(arguments[position])
         return tuple(free)
 
-    # ---- results
-
     def _place(self, keys: Any) -> Any:
         """Where the caller wants a tile, or each tile of a range; None if they have no such places."""
         if type(keys) is TileKey:
             return self._store.place(keys)
         places = [self._place(each) for each in keys]
         return None if any(each is None for each in places) else places
-
-    def _results(self, result: Any, kernel: Kernel, number: int, call: Call) -> list[tuple[TileKey, Tile]]:
-        """Each output's key with its tile."""
-        if kernel.outputs == 1:
-            pairs = [(call.outputs[0], result)]
-        elif isinstance(result, tuple | list) and len(result) == kernel.outputs:
-            pairs = list(zip(call.outputs, result, strict=True))
-        else:
-            raise self._misfit(
-                f"{_amount(result)}; its declaration says outputs={kernel.outputs}", number, call
-            )
-        found: list[tuple[TileKey, Tile]] = []
-        for keys, tiles in pairs:
-            self._pair(keys, tiles, found, number, call)
-        return found
-
-    def _pair(
-        self, keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]], number: int, call: Call
-    ) -> None:
-        """Match an output with its tile, or a range of outputs with a list of tiles."""
-        if isinstance(keys, TileKey):
-            if isinstance(tiles, np.generic | int | float | complex):
-                tiles = np.asarray(tiles)
-            if not isinstance(tiles, np.ndarray):
-                raise self._misfit(f"{_amount(tiles)} for {keys}; a tile is a NumPy array", number, call)
-            found.append((keys, tiles))
-        elif isinstance(tiles, tuple | list) and len(tiles) == len(keys):
-            for key, tile in zip(keys, tiles, strict=True):
-                self._pair(key, tile, found, number, call)
-        else:
-            raise self._misfit(f"{_amount(tiles)} for a range of {len(keys)} tiles", number, call)
-
-    def _misfit(self, returned: str, number: int, call: Call) -> LinnetError:
-        return self._failure(TypeError(f"returned {returned}"), number, call)
-
-    # ---- failures
-
-    def _failure(self, error: Exception, number: int, call: Call) -> LinnetError:
-        task = self._plan.task(number)
-        where = self._bound.where(task)
-        keys = tuple(dict.fromkeys(operands(call.args)))
-        shown = ", ".join(map(repr, keys[:6])) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")
-        place = f"{call.kernel}({shown}) -> {', '.join(map(repr, call.outputs))}\n  in {where}"
-        if isinstance(error, np.linalg.LinAlgError):
-            return LinAlgError(f"{error}: {place}", task=task, tiles=keys, where=where)
-        return KernelError(
-            f"kernel {call.kernel!r} raised {type(error).__name__}: {error}\n  at {place}",
-            task=task,
-            tiles=keys,
-            where=where,
-        )
-
-
-def _amount(result: Any) -> str:
-    return f"{len(result)} results" if isinstance(result, tuple | list) else f"a {type(result).__name__}"

@@ -20,9 +20,9 @@ from linnet.engines.budget import Budget, Needs
 from linnet.engines.mapping import loaded, place_of
 from linnet.engines.plan import Plan
 from linnet.engines.schedule import Schedule
-from linnet.engines.shapes import operands
 from linnet.engines.store import TileStore
 from linnet.programs import BoundProgram, Call, Out, Temp
+from linnet.programs.shapes import operands
 from linnet.tiles import TiledArray, TileKey
 
 _NEVER = 2**62

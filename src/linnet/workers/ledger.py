@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 State = Literal["running", "finished", "failed", "stopped", "cancelled"]
@@ -135,7 +136,7 @@ class Status:
     """When the first task was begun."""
     last: float = 0.0
     """When the latest was completed."""
-    kinds: Mapping[int, tuple[int, float]] = field(default_factory=dict)
+    kinds: Mapping[int, tuple[int, float]] = MappingProxyType({})
     """For each statement: tasks done, and seconds in their kernels."""
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from linnet.errors import InputError
 from linnet.kernels import get as get_kernel
-from linnet.programs import BoundProgram, Call
+from linnet.programs.bound import BoundProgram
+from linnet.programs.compiled import Call
 from linnet.tiles import TiledArray, TileKey
 
 
@@ -109,7 +110,7 @@ class Shapes:
         if isinstance(item, TileKey):
             return take(self._known[item])
         if isinstance(item, tuple | list):
-            return [self._mapped(each, take) for each in item]
+            return [self._mapped(each, take) for each in cast("list[Any]", item)]
         return item
 
 
@@ -118,5 +119,5 @@ def operands(item: Any) -> Iterator[TileKey]:
     if isinstance(item, TileKey):
         yield item
     elif isinstance(item, tuple | list):
-        for each in item:
+        for each in cast("list[Any]", item):
             yield from operands(each)

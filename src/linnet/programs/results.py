@@ -1,0 +1,71 @@
+"""What a kernel returned, matched with the tiles a task writes; and what to say when it failed."""
+
+from __future__ import annotations
+
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from linnet.errors import KernelError, LinAlgError, LinnetError
+from linnet.programs.bound import BoundProgram
+from linnet.programs.compiled import Call
+from linnet.programs.grammar import Task
+from linnet.programs.shapes import operands
+from linnet.tiles import Tile, TileKey
+
+
+def matched(result: Any, outputs: int, call: Call) -> list[tuple[TileKey, Tile]]:
+    """Each tile that a call writes, with its key; TypeError if the kernel returned something else."""
+    if outputs == 1:
+        pairs = [(call.outputs[0], result)]
+    elif _is_several(result) and len(result) == outputs:
+        pairs = list(zip(call.outputs, result, strict=True))
+    else:
+        raise TypeError(f"returned {_amount(result)}; its declaration says outputs={outputs}")
+    found: list[tuple[TileKey, Tile]] = []
+    for keys, tiles in pairs:
+        _match(keys, tiles, found)
+    return found
+
+
+def _match(keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]]) -> None:
+    """Match an output with its tile, or a range of outputs with a list of tiles."""
+    if isinstance(keys, TileKey):
+        if isinstance(tiles, np.generic | int | float | complex):
+            tiles = np.asarray(tiles)
+        if not _is_tile(tiles):
+            raise TypeError(f"returned {_amount(tiles)} for {keys}; a tile is a NumPy array")
+        found.append((keys, tiles))
+    elif _is_several(tiles) and len(tiles) == len(keys):
+        for key, tile in zip(keys, tiles, strict=True):
+            _match(key, tile, found)
+    else:
+        raise TypeError(f"returned {_amount(tiles)} for a range of {len(keys)} tiles")
+
+
+def _is_several(result: Any) -> TypeGuard[tuple[Any, ...] | list[Any]]:
+    return isinstance(result, tuple | list)
+
+
+def _is_tile(result: Any) -> TypeGuard[Tile]:
+    return isinstance(result, np.ndarray)
+
+
+def _amount(result: Any) -> str:
+    return f"{len(result)} results" if _is_several(result) else f"a {type(result).__name__}"
+
+
+def failure(error: Exception, bound: BoundProgram, task: Task, call: Call) -> LinnetError:
+    """The error of a kernel, with the task, its tiles, and its line in the program."""
+    where = bound.where(task)
+    keys = tuple(dict.fromkeys(operands(call.args)))
+    shown = ", ".join(map(repr, keys[:6])) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")
+    place = f"{call.kernel}({shown}) -> {', '.join(map(repr, call.outputs))}\n  in {where}"
+    if isinstance(error, np.linalg.LinAlgError):
+        return LinAlgError(f"{error}: {place}", task=task, tiles=keys, where=where)
+    return KernelError(
+        f"kernel {call.kernel!r} raised {type(error).__name__}: {error}\n  at {place}",
+        task=task,
+        tiles=keys,
+        where=where,
+    )

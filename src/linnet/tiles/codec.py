@@ -277,7 +277,11 @@ def _expanded(payload: memoryview, compression: Compression, size: int, name: st
     try:
         if compression == "zstd":
             said = package.frame_content_size(payload)  # asked first: the decompressor would allocate it
-            made = b"" if said != size else package.ZstdDecompressor().decompress(payload)
+            made = (
+                b""
+                if said != size
+                else package.ZstdDecompressor().decompress(payload, allow_extra_data=False)
+            )
         else:
             made = package.decompress(payload, uncompressed_size=size)
     except refusals as error:

@@ -29,6 +29,7 @@ PUBLIC = {
     "LinnetError", "ProgramError", "SingleAssignmentError", "UnwrittenTileError", "BindError", "WireError",
     "UnknownKernelError", "KernelDeclarationError", "KernelError", "LinAlgError", "InputError",
     "MissingExtraError", "BudgetError",
+    "FileError", "FileMissingError", "FileDeniedError", "FormatError",
     # about the package
     "__version__",
 }  # fmt: skip
@@ -36,6 +37,7 @@ PUBLIC = {
 OURS = {
     "Array", "BlockView", "compute", "persist", "rechunk", "map_blocks", "map_overlap", "apply_gufunc",
     "topk", "argtopk",
+    "from_npy", "from_npz", "from_zarr", "to_npy", "to_zarr",
 }  # fmt: skip
 """Names of arrays that neither NumPy nor the standard has."""
 

@@ -28,6 +28,8 @@ CHAPTERS = (
     "sets",
     "sorting",
     "statistics",
+    "reading",
+    "writing",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
 

@@ -1,0 +1,246 @@
+"""NumPy's own files, `.npy` and `.npz`: a header, then the elements as they lie in memory.
+
+Local files are mapped. A member of an `.npz` that is not compressed is a stretch of the file like any
+other; one that is gets unpacked first. Files with objects would need unpickling, which can run
+whatever their author liked: they are refused.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import mmap
+import os
+import struct
+import zipfile
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy_format
+from numpy.typing import NDArray
+
+from linnet.errors import FileMissingError, FormatError
+from linnet.io import stores
+from linnet.io.cuts import Box, Described, runs
+from linnet.io.places import Options, Place
+
+Tile = NDArray[Any]
+_HEADER = 1 << 16
+"""Bytes in which a header ends, of an array without named fields."""
+
+
+def describe(place: Place, member: str | None = None) -> Described:
+    """What an `.npy` file holds, or a member of an `.npz` file."""
+    size, version = stores.size_and_version(place)
+    attributes: dict[str, Any] = {"url": place.url, "options": place.options, "version": version}
+    shown, begin, compressed = str(place), 0, False
+    if member is not None:
+        begin, size, compressed = _member(place, member)
+        shown = f"{place}[{member!r}]"
+        if compressed:
+            attributes["member"] = member
+            begin, size = 0, _unpacked(place, version, member)[1]
+    head = _bytes(place, version, attributes.get("member"), begin, begin + min(size, _HEADER))
+    shape, fortran, dtype, offset = _header(bytes(head), shown)
+    needed = offset + math.prod(shape) * dtype.itemsize
+    if size < needed:
+        raise FormatError(
+            f"{shown} is truncated: {'×'.join(map(str, shape)) or 'one'} {dtype.name} take {needed:,} bytes "
+            f"with their header, the file has {size:,}; write or copy it again"
+        )
+    attributes |= {"offset": begin + offset, "shape": shape, "fortran": fortran, "stored": dtype.str}
+    return Described(shape, dtype.newbyteorder("="), None, attributes)
+
+
+def _header(head: bytes, shown: str) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    file = io.BytesIO(head)
+    try:
+        version = npy_format.read_magic(file)
+        reading = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        shape, fortran, dtype = reading(file)
+    except (ValueError, SyntaxError, EOFError) as error:
+        raise FormatError(f"{shown} is no .npy file, or its header is damaged: {error}") from error
+    if dtype.hasobject or dtype.kind in "VSUT":
+        why = "reading objects can run code" if dtype.hasobject else "arrays hold booleans, numbers and times"
+        raise FormatError(f"{shown} holds {dtype}, which is refused: {why}")
+    return shape, fortran, dtype, file.tell()
+
+
+def _bytes(place: Place, version: str, member: str | None, start: int, stop: int) -> Any:
+    if member is None:
+        return stores.read(place, start, stop)
+    return memoryview(_unpacked(place, version, member)[0])[start:stop]
+
+
+# ---- members of .npz files
+
+
+def members(place: Place) -> list[str]:
+    """Names of the arrays in an `.npz` file."""
+    return [name.removesuffix(".npy") for name in _archive(place).namelist()]
+
+
+def _archive(place: Place) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(_Seekable(place))  # type: ignore[arg-type] # reads, seeks and tells
+    except zipfile.BadZipFile as error:
+        raise FormatError(f"{place} is no .npz file, or is truncated: {error}") from error
+
+
+def _info(place: Place, member: str) -> zipfile.ZipInfo:
+    archive = _archive(place)
+    for name in (f"{member}.npy", member):
+        if name in archive.NameToInfo:
+            return archive.NameToInfo[name]
+    held = ", ".join(sorted(name.removesuffix(".npy") for name in archive.namelist()))
+    raise FileMissingError(f"there is no array {member!r} in {place}; it holds {held or 'none'}")
+
+
+def _member(place: Place, member: str) -> tuple[int, int, bool]:
+    """Where the file of a member begins, its bytes, and whether it is compressed."""
+    info = _info(place, member)
+    if info.compress_type != zipfile.ZIP_STORED:
+        return 0, info.file_size, True
+    # Names and extra fields come twice, and need not be equal: those before the data count.
+    local = bytes(stores.read(place, info.header_offset, info.header_offset + 30))
+    name_length, extra_length = struct.unpack("<HH", local[26:30])
+    return info.header_offset + 30 + name_length + extra_length, info.file_size, False
+
+
+@lru_cache(maxsize=8)
+def _unpacked(place: Place, version: str, member: str) -> tuple[mmap.mmap, int]:
+    """A compressed member, unpacked into memory without a name in the file system."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        try:
+            with _archive(place).open(_info(place, member)) as packed:
+                while block := packed.read(1 << 22):
+                    file.write(block)
+        except (zipfile.BadZipFile, EOFError, OSError) as error:
+            raise FormatError(f"{place}[{member!r}] is damaged or truncated: {error}") from error
+        file.flush()
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), file.tell()
+
+
+class _Seekable:
+    """A file or object, read where one likes."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._size = stores.size_and_version(place)[0]
+        self._at = 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        stop = self._size if size < 0 else min(self._size, self._at + size)
+        found = bytes(stores.read(self._place, self._at, stop)) if stop > self._at else b""
+        self._at += len(found)
+        return found
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+# ---- tiles
+
+
+def read(
+    box: Box,
+    into: Tile,
+    *,
+    url: str,
+    options: Options,
+    version: str,
+    offset: int,
+    shape: tuple[int, ...],
+    fortran: bool,
+    stored: str,
+    member: str | None = None,
+) -> None:
+    """Fill a tile with the elements of a box."""
+    place, dtype = Place(url, options), np.dtype(stored)
+    if fortran:  # the same bytes in C order, under the axes reversed
+        shape, box, into = shape[::-1], box[::-1], into.T
+    if member is not None or place.is_local:
+        if place.is_local:
+            stores.same_version(place, version)
+        buffer = _mapped(place, version) if member is None else _unpacked(place, version, member)[0]
+        elements = np.ndarray(shape, dtype, buffer, offset)
+        into[...] = elements[(*box, ...)]
+        return
+    _read_ranges(place, dtype, offset, shape, box, into)
+
+
+@lru_cache(maxsize=64)
+def _mapped(place: Place, version: str) -> mmap.mmap:
+    with stores.translated(place), open(place.url, "rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _read_ranges(
+    place: Place, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], box: Box, into: Tile
+) -> None:
+    import obstore
+
+    length, starts = runs(shape, box)
+    size = length * dtype.itemsize
+    begins = [offset + start * dtype.itemsize for start in starts]
+    if not begins or not size:
+        return
+    with stores.translated(place):
+        found = obstore.get_ranges(
+            stores.object_store(place), place.key, starts=begins, lengths=[size] * len(begins)
+        )
+    elements = np.frombuffer(b"".join(map(bytes, found)), dtype)
+    if elements.size != into.size:
+        raise FormatError(
+            f"{place} ended early: {into.size:,} elements were asked for, {elements.size:,} came"
+        )
+    into[...] = elements.reshape(into.shape)
+
+
+# ---- writing
+
+
+def header(shape: tuple[int, ...], dtype: np.dtype[Any]) -> bytes:
+    """What comes before the elements of an array in C order."""
+    file = io.BytesIO()
+    described = {"descr": npy_format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    npy_format.write_array_header_1_0(file, described)
+    return file.getvalue()
+
+
+def prepare(place: Place, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """A local file with a header and room for the elements."""
+    head = header(shape, dtype)
+    stores.write(place, head)
+    with stores.translated(place, "write"):
+        os.truncate(place.url, len(head) + math.prod(shape) * dtype.itemsize)
+
+
+def write(box: Box, tile: Tile, *, place: Place, offset: int, shape: tuple[int, ...]) -> None:
+    """Put a tile into a local file that was prepared."""
+    size = tile.dtype.itemsize
+    length, starts = runs(shape, box)
+    data = memoryview(np.ascontiguousarray(tile).reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    with stores.translated(place, "write"), open(place.url, "r+b", buffering=0) as file:
+        for number, start in enumerate(starts):
+            part = data[number * length * size : (number + 1) * length * size]
+            at = offset + start * size
+            while len(part):
+                written = os.pwrite(file.fileno(), part, at)
+                part, at = part[written:], at + written

@@ -1,0 +1,121 @@
+"""Kernels that read tiles from files, and write them there.
+
+What such a kernel needs beside its tile are numbers and words: where the file is, and which part of
+it. So a task can run in any process, here or elsewhere, and be repeated: whatever it writes, nobody
+else does. Kernels that write return how many bytes the tile has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.io import npy, parts, zarr
+from linnet.io.cuts import Box
+from linnet.io.journal import Journal
+from linnet.io.places import Options, Place
+from linnet.kernels.moves import room
+from linnet.kernels.registry import kernel
+
+Tile = NDArray[Any]
+
+
+def _lengths(*numbers: int, **_: Any) -> tuple[int, ...]:
+    return tuple(numbers[1::2])
+
+
+def _dtype(*_: Any, dtype: str, **__: Any) -> np.dtype[Any]:
+    return np.dtype(dtype)
+
+
+def _box(numbers: tuple[int, ...]) -> Box:
+    return tuple(
+        slice(start, start + length) for start, length in zip(numbers[::2], numbers[1::2], strict=True)
+    )
+
+
+def _nothing(*_: Any, **__: Any) -> float:
+    return 0.0
+
+
+@kernel("load_npy", shape=_lengths, dtype=_dtype, flops=_nothing, into=True)
+def load_npy(*numbers: int, dtype: str, into: Tile | None = None, **where: Any) -> Tile:
+    """A box of an array in an `.npy` or `.npz` file; numbers are start and length along each axis."""
+    tile = room(numbers[1::2], np.dtype(dtype), into)
+    npy.read(_box(numbers), tile, **where)
+    return tile
+
+
+@kernel("load_zarr", shape=_lengths, dtype=_dtype, flops=_nothing, into=True)
+def load_zarr(
+    *numbers: int, url: str, options: Options, version: str, dtype: str, into: Tile | None = None
+) -> Tile:
+    """A box of a Zarr array; numbers are start and length along each axis."""
+    tile = room(numbers[1::2], np.dtype(dtype), into)
+    zarr.opened(url, options, version).read(_box(numbers), tile)
+    return tile
+
+
+# ---- writing
+
+
+def _receipt(tile: Any, *numbers: int, rank: int, **_: Any) -> tuple[int, ...]:
+    return (1,) * rank
+
+
+def _count(*_: Any, **__: Any) -> np.dtype[Any]:
+    return np.dtype(np.int64)
+
+
+def _only(tiles: Any) -> Tile:
+    """The tile in lists of lists: what a range of one tile reaches a kernel as."""
+    while isinstance(tiles, list):
+        (tiles,) = tiles
+    return tiles
+
+
+def _region(tile: Tile, numbers: tuple[int, ...]) -> Box:
+    return tuple(slice(start, start + n) for start, n in zip(numbers[1::2], tile.shape, strict=True))
+
+
+def _written(tile: Tile, rank: int) -> Tile:
+    return np.full((1,) * rank, tile.nbytes, np.int64)
+
+
+@kernel("save_npy", shape=_receipt, dtype=_count, flops=_nothing)
+def save_npy(tiles: Any, *numbers: int, rank: int, url: str, shape: tuple[int, ...], offset: int) -> Tile:
+    """Put a tile into the file that will be an `.npy` file.
+
+    Numbers are, along each axis, what adds up to the number of the tile, and where it starts.
+    """
+    tile = _only(tiles)
+    journal = Journal(Place(url))
+    npy.write(_region(tile, numbers), tile, place=journal.folder / "data", offset=offset, shape=shape)
+    journal.note(sum(numbers[::2]))
+    return _written(tile, rank)
+
+
+@kernel("save_zarr", shape=_receipt, dtype=_count, flops=_nothing)
+def save_zarr(
+    tiles: Any, *numbers: int, rank: int, url: str, options: Options, version: str, region: str
+) -> Tile:
+    """Store the chunks of a tile; `region` names the part of a finished array that is written anew."""
+    tile = _only(tiles)
+    known = zarr.opened if region else zarr.being_written
+    known(url, options, version).write(_region(tile, numbers), tile)
+    Journal(Place(url, options), region).note(sum(numbers[::2]))
+    return _written(tile, rank)
+
+
+@kernel("save_part", shape=_receipt, dtype=_count, flops=_nothing)
+def save_part(
+    tiles: Any, *numbers: int, rank: int, url: str, options: Options, form: str, **how: Any
+) -> Tile:
+    """Write the part of a file that a tile is, in one of the forms of `parts`."""
+    tile, number = _only(tiles), sum(numbers[::2])
+    journal = Journal(Place(url, options))
+    parts.save(form, tile, journal, number, **how)
+    journal.note(number)
+    return _written(tile, rank)

@@ -1,17 +1,13 @@
 """Programs as bytes: versioned data with a checksum, and nothing that can run.
 
-    "LNTP" | version: 2 bytes | length of body: 4 bytes | checksum of body: 16 bytes | body
-
-The body is msgpack: nested lists whose first entry names the kind of node. Loading trusts
+`framing` says what stands before the body. The body is msgpack: nested lists whose first entry names the kind of node. Loading trusts
 nothing: sizes, depths, kinds, names and numbers are all checked, then the program goes
 through the same structural checks as one read from source. Kernels travel by name.
 """
 
 from __future__ import annotations
 
-import hashlib
 import keyword
-import struct
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -19,6 +15,7 @@ import msgpack
 
 from linnet.errors import LinnetError, WireError
 from linnet.programs.check import check
+from linnet.programs.framing import framed, unframed
 from linnet.programs.grammar import (
     ARITHMETIC,
     COMPARISONS,
@@ -60,7 +57,6 @@ MAX_DEPTH = 100
 MAX_NODES = 200_000
 MAX_NAME = 100
 
-_HEADER = struct.Struct(">4sHI16s")
 _BINARY = (*ARITHMETIC, *COMPARISONS, *CONNECTIVES)
 
 
@@ -74,28 +70,12 @@ def to_bytes(program: Program) -> bytes:
     assert isinstance(body, bytes)
     if len(body) > MAX_BYTES:
         raise WireError(f"program {program.name!r} takes {len(body)} bytes; at most {MAX_BYTES} can be sent")
-    return _HEADER.pack(MAGIC, VERSION, len(body), _checksum(body)) + body
+    return framed(MAGIC, VERSION, body)
 
 
 def from_bytes(data: bytes | bytearray | memoryview) -> Program:
     """The program in `data`; WireError when there is none."""
-    raw = bytes(data)
-    if len(raw) < _HEADER.size:
-        raise WireError(
-            f"{len(raw)} bytes are too few for a tile program (the header alone has {_HEADER.size})"
-        )
-    magic, version, length, checksum = _HEADER.unpack_from(raw)
-    if magic != MAGIC:
-        raise WireError(f"this is not a tile program: it starts with {magic!r}, expected {MAGIC!r}")
-    if version != VERSION:
-        raise WireError(f"tile program of format version {version}; this Linnet reads version {VERSION}")
-    body = raw[_HEADER.size :]
-    if len(body) != length or length > MAX_BYTES:
-        raise WireError(
-            f"tile program of {length} bytes is {len(body)} bytes long here: truncated or damaged"
-        )
-    if _checksum(body) != checksum:
-        raise WireError("the checksum of the tile program does not match: it is damaged")
+    body = unframed(data, MAGIC, VERSION, "a tile program", most=MAX_BYTES)
     try:
         data_ = msgpack.unpackb(body, raw=False, strict_map_key=True, use_list=True)
         program = _Loader().program(data_)
@@ -115,10 +95,6 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Program:
     ) as error:
         raise WireError(f"the tile program cannot be read: {type(error).__name__}: {error}") from error
     return program
-
-
-def _checksum(body: bytes) -> bytes:
-    return hashlib.blake2b(body, digest_size=16).digest()
 
 
 # ---- writing -----------------------------------------------------------------------

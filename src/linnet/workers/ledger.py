@@ -20,16 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 State = Literal["running", "finished", "failed", "stopped", "cancelled"]
 
+NO_FACTS: Mapping[str, float] = MappingProxyType({})
 PAGE = 1000
 """Children that one call of `complete` marks at most."""
 QUARANTINE_DEATHS = 3
 """Workers that may die of a task which runs alone, before it is given up."""
+EPOCHS_BEYOND = 1024
+"""How far beyond the newest token a ledger built anew begins: more epochs than may have passed unseen."""
 
 
 class Start(NamedTuple):
@@ -55,7 +58,7 @@ class Begun(NamedTuple):
     deaths: int = 0
     """How many workers died while they computed it."""
     published: tuple[int, ...] = ()
-    """The tokens of its parents, in their order."""
+    """The tokens of its parents, in their order; 0: done, but its tiles were not kept (`reopen` it)."""
 
 
 class Child(NamedTuple):
@@ -112,8 +115,10 @@ class WorkerInfo:
     """By the ledger's clock, as `beat`."""
     beat: float = 0.0
     """When it was last heard of."""
-    tasks: int = 0
-    """Tasks it has completed."""
+    left: bool = False
+    """Whether it said that it goes."""
+    facts: Mapping[str, float] = field(default_factory=lambda: NO_FACTS)
+    """What it counted: tasks, bytes read and written, …"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +141,7 @@ class Status:
     """When the first task was begun."""
     last: float = 0.0
     """When the latest was completed."""
-    kinds: Mapping[int, tuple[int, float]] = MappingProxyType({})
+    kinds: Mapping[int, tuple[int, float]] = field(default_factory=lambda: MappingProxyType({}))
     """For each statement: tasks done, and seconds in their kernels."""
 
 
@@ -162,7 +167,10 @@ class Ledger(Protocol):
         ...
 
     def computing(self, name: str, token: int) -> None:
-        """This attempt is inside its kernel: should its worker fall silent now, the task is to blame."""
+        """This attempt is inside its kernel: should its worker fall silent now, the task is to blame.
+
+        Only the latest attempt of a task counts, here and in `forget`.
+        """
         ...
 
     def complete(self, completions: Sequence[Completion]) -> list[Completed]:
@@ -192,7 +200,8 @@ class Ledger(Protocol):
         """A tile of a task was lost, as `reader` found: let the task run again, and the reader wait.
 
         True if the task is to be put into the queue, now or because it was not done anyway; False if it
-        is done with another token: the reader should begin again.
+        is done with another token, or the reader is done: the reader should begin again. What is left of
+        the token is discarded. `parents` are those of the task; an empty reader stands for nobody.
         """
         ...
 
@@ -204,16 +213,19 @@ class Ledger(Protocol):
         """Tasks under way for `factor` times their kind's usual time, and `least` seconds; each told once."""
         ...
 
-    def touch(self, names: Sequence[str], worker: str) -> Status:
-        """The worker lives and works on these; the answer says whether the job goes on."""
+    def touch(self, names: Sequence[str], worker: str, facts: Mapping[str, float] = NO_FACTS) -> Status:
+        """The worker lives and works on these; the answer says whether the job goes on.
+
+        `facts` replace those it told before.
+        """
         ...
 
     def leave(self, worker: str) -> None:
-        """The worker goes, in order."""
+        """The worker goes, in order; what it counted is kept."""
         ...
 
-    def workers(self, within: float) -> list[WorkerInfo]:
-        """Workers that were heard of in the last seconds."""
+    def workers(self, within: float | None = None) -> list[WorkerInfo]:
+        """Workers that were heard of in the last seconds and did not leave; None: all there ever were."""
         ...
 
     def discarded(self, grace: float, limit: int) -> list[tuple[str, int]]:
@@ -226,7 +238,8 @@ class Ledger(Protocol):
 
     def restore(self, total: int, done: Sequence[tuple[str, int]], waiting: Sequence[Waiting]) -> None:
         """Begin anew from what is stored: these tasks are done, under these tokens (0: their tiles are
-        not needed again), these wait, and all others of the job's tasks are done."""
+        not needed again), these wait, and all others of the job's tasks are done. Tokens that somebody may
+        still hold are of an old epoch."""
         ...
 
     def grouped(self) -> AbstractContextManager[object]:

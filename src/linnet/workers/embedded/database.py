@@ -23,7 +23,8 @@ from linnet.errors import JobError, StoreError
 
 _NETWORK = {
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs",
-    "orangefs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.ceph", "fuse.juicefs",
+    "orangefs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.ceph",
+    "fuse.juicefs",
 }  # fmt: skip
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 

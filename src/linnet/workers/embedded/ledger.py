@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal
 
 from linnet.errors import AddressError
 from linnet.workers.embedded.database import Database
-from linnet.workers.ledger import Begun, Completed, Completion, Start, Status, Waiting, WorkerInfo
+from linnet.workers.ledger import NO_FACTS, Begun, Completed, Completion, Start, Status, Waiting, WorkerInfo
 
 _WAITING, _READY, _DONE = 0, 1, 2
 
@@ -31,7 +33,7 @@ CREATE TABLE IF NOT EXISTS garbage (
     name TEXT NOT NULL, token INTEGER NOT NULL, since REAL NOT NULL, PRIMARY KEY (name, token)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS workers (
     name TEXT PRIMARY KEY, host TEXT NOT NULL, started REAL NOT NULL, beat REAL NOT NULL,
-    tasks INTEGER NOT NULL) WITHOUT ROWID;
+    gone INTEGER NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS kinds (
     statement INTEGER PRIMARY KEY, tasks INTEGER NOT NULL, seconds REAL NOT NULL)
 """
@@ -118,7 +120,7 @@ class EmbeddedLedger:
         return Begun("run", token, attempts + 1, deaths, tuple(published))
 
     def _alive(self, tables: sqlite3.Connection, worker: str, now: float) -> bool:
-        found = tables.execute("SELECT beat FROM workers WHERE name = ?", (worker,)).fetchone()
+        found = tables.execute("SELECT beat FROM workers WHERE name = ? AND gone = 0", (worker,)).fetchone()
         return found is not None and found[0] > now - self._silence
 
     @staticmethod
@@ -136,7 +138,8 @@ class EmbeddedLedger:
     def forget(self, name: str, token: int) -> None:
         with self._database.writing() as tables:
             tables.execute(
-                "UPDATE tasks SET computing = 0, began = 0 WHERE name = ? AND state = 1 AND computing IN (0, ?)",
+                "UPDATE tasks SET computing = 0, began = 0 "
+                "WHERE name = ? AND state = 1 AND computing IN (0, ?)",
                 (name, token),
             )
 
@@ -351,7 +354,7 @@ class EmbeddedLedger:
 
     # ---- workers
 
-    def touch(self, names: Sequence[str], worker: str) -> Status:
+    def touch(self, names: Sequence[str], worker: str, facts: Mapping[str, float] = NO_FACTS) -> Status:
         now = self._database.now()
         host, _, _ = worker.rpartition("/")
         with self._database.writing() as tables:
@@ -359,21 +362,26 @@ class EmbeddedLedger:
                 "UPDATE tasks SET since = ? WHERE name = ? AND state = 1", [(now, name) for name in names]
             )
             tables.execute(
-                "INSERT INTO workers VALUES (?, ?, ?, ?, 0) ON CONFLICT (name) DO UPDATE SET beat = ?4",
-                (worker, host, now, now),
+                "INSERT INTO workers VALUES (?, ?, ?, ?, 0, ?) "
+                "ON CONFLICT (name) DO UPDATE SET beat = ?4, gone = 0, facts = ?5",
+                (worker, host, now, now, json.dumps(dict(facts))),
             )
         return self.status()
 
     def leave(self, worker: str) -> None:
         with self._database.writing() as tables:
-            tables.execute("DELETE FROM workers WHERE name = ?", (worker,))
+            tables.execute("UPDATE workers SET gone = 1 WHERE name = ?", (worker,))
 
-    def workers(self, within: float) -> list[WorkerInfo]:
+    def workers(self, within: float | None = None) -> list[WorkerInfo]:
         rows = self._database.read(
-            "SELECT name, host, started, beat, tasks FROM workers WHERE beat >= ? ORDER BY started",
-            (self._database.now() - within,),
+            "SELECT name, host, started, beat, gone, facts FROM workers ORDER BY started"
         )
-        return [WorkerInfo(*row) for row in rows]
+        since = -math.inf if within is None else self._database.now() - within
+        return [
+            WorkerInfo(name, host, started, beat, bool(gone), json.loads(facts))
+            for name, host, started, beat, gone, facts in rows
+            if within is None or (beat >= since and not gone)
+        ]
 
     def grouped(self) -> AbstractContextManager[object]:
         return self._database.writing()

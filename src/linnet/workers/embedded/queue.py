@@ -93,7 +93,8 @@ class EmbeddedQueue:
     def release(self, leases: Sequence[Lease]) -> None:
         with self._database.writing() as tables:
             tables.executemany(
-                "UPDATE queue SET ends = 0, receipt = 0, deliveries = deliveries - 1 WHERE name = ? AND receipt = ?",
+                "UPDATE queue SET ends = 0, receipt = 0, deliveries = deliveries - 1 "
+                "WHERE name = ? AND receipt = ?",
                 [(lease.name, int(lease.receipt)) for lease in leases],
             )
 

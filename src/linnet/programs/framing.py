@@ -1,0 +1,46 @@
+"""Bytes that say what they are: a mark, a version, a length and a checksum before the body.
+
+    mark: 4 bytes | version: 2 bytes | length of body: 4 bytes | checksum of body: 16 bytes | body
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+from linnet.errors import WireError
+
+_HEADER = struct.Struct(">4sHI16s")
+
+
+def framed(mark: bytes, version: int, body: bytes) -> bytes:
+    """A body with its header.
+
+    >>> unframed(framed(b"TEST", 1, b"body"), b"TEST", 1, "a test", most=100)
+    b'body'
+    """
+    return _HEADER.pack(mark, version, len(body), _checksum(body)) + body
+
+
+def unframed(
+    data: bytes | bytearray | memoryview, mark: bytes, version: int, what: str, *, most: int
+) -> bytes:
+    """The body; WireError if the bytes are not `what`, or not as they were written."""
+    raw = bytes(data)
+    if len(raw) < _HEADER.size:
+        raise WireError(f"{len(raw)} bytes are too few for {what} (the header alone has {_HEADER.size})")
+    found, number, length, checksum = _HEADER.unpack_from(raw)
+    if found != mark:
+        raise WireError(f"this is not {what}: it starts with {found!r}, expected {mark!r}")
+    if number != version:
+        raise WireError(f"{what} of format version {number}; this Linnet reads version {version}")
+    body = raw[_HEADER.size :]
+    if len(body) != length or length > most:
+        raise WireError(f"{what} of {length} bytes is {len(body)} bytes long here: truncated or damaged")
+    if _checksum(body) != checksum:
+        raise WireError(f"the checksum of {what} does not match: it is damaged")
+    return body
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.blake2b(body, digest_size=16).digest()

@@ -1,0 +1,85 @@
+"""Where a job is: its store, its ledger and its queue, as one line of text without secrets.
+
+    /data/jobs?job=3f2a…                                     all in one directory
+    s3://bucket/jobs?job=3f2a…&ledger=redis://host:6379/0    tiles in S3, the rest in Redis
+
+A password belongs into the environment (`LINNET_LEDGER_PASSWORD`, `AWS_SECRET_ACCESS_KEY`, …) or into
+the URLs given to `submit` and `attach`; it is never part of an address that is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+
+from linnet.errors import AddressError
+
+_JOB = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of a job.
+
+    >>> Address.parse("/data/jobs?job=3f2a")
+    Address('/data/jobs?job=3f2a')
+    >>> Address("s3://b/jobs", "7", ledger="redis://:secret@host:6379/0").text
+    's3://b/jobs?job=7&ledger=redis://host:6379/0'
+    """
+
+    store: str
+    """URL or directory of the store."""
+    job: str
+    """Name of the job, which no other job of that store has."""
+    ledger: str | None = None
+    """URL of the ledger; None: in the store's directory."""
+    queue: str | None = None
+    """URL of the queue; None: where the ledger is."""
+
+    def __post_init__(self) -> None:
+        if not _JOB.fullmatch(self.job):
+            raise AddressError(
+                f"{self.job!r} is no name of a job: use letters, digits, '-' and '_', at most 64"
+            )
+
+    @property
+    def text(self) -> str:
+        """As it may be shown, and as `attach` and `linnet worker` take it."""
+        parts = [f"job={self.job}"]
+        for name, url in (("ledger", self.ledger), ("queue", self.queue)):
+            if url is not None:
+                parts.append(f"{name}={quote(without_secret(url), safe=':/@')}")
+        return f"{without_secret(self.store)}?{'&'.join(parts)}"
+
+    @classmethod
+    def parse(cls, text: str | Address) -> Address:
+        """The address in a text; AddressError if it is none."""
+        if isinstance(text, Address):
+            return text
+        store, mark, query = text.partition("?")
+        given = parse_qs(query, keep_blank_values=True)
+        unknown = sorted(set(given) - {"job", "ledger", "queue"})
+        if not mark or not store or "job" not in given or unknown:
+            raise AddressError(
+                f"{without_secret(text)!r} is no address of a job: expected STORE?job=NAME, "
+                "with &ledger=URL and &queue=URL where they are not in the store's directory"
+                + (f"; not known: {', '.join(unknown)}" if unknown else "")
+            )
+        first = {name: values[0] for name, values in given.items()}
+        return cls(store, first["job"], first.get("ledger"), first.get("queue"))
+
+    def __repr__(self) -> str:
+        return f"Address({self.text!r})"
+
+
+def without_secret(url: str) -> str:
+    """A URL without the user's name and password.
+
+    >>> without_secret("redis://me:secret@host:6379/0")
+    'redis://host:6379/0'
+    """
+    if "://" not in url:
+        return url
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -78,7 +78,7 @@ def to_arrow(x: Any, names: Sequence[str] | None = None) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise missing("pyarrow", "to_arrow") from error
+        raise missing("to_arrow", "linnet[io]") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_arrow takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
     array = wrap(x.node)

@@ -60,7 +60,7 @@ def to_cubed(x: Any, spec: Any = None) -> Any:
     try:
         import cubed
     except ImportError as error:
-        raise missing("cubed", "to_cubed") from error
+        raise missing("to_cubed", "cubed") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_cubed takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
     array = wrap(recut_as(x.node, tuple(max(sizes) for sizes in x.chunks)))  # pyright: ignore[reportAttributeAccessIssue]

@@ -71,10 +71,21 @@ def to_dask(x: Any) -> Any:
     try:
         import dask.array as da
     except ImportError as error:
-        raise missing("dask", "to_dask") from error
+        raise missing("to_dask", "linnet[dask]") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_dask takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
     array = wrap(x.node)  # what is assigned to x later is no concern of the blocks
     name = f"linnet-{uuid.uuid4().hex}"
     meta = np.empty((0,) * array.ndim, array.dtype)
-    return da.from_array(array, chunks=array.chunks, name=name, asarray=True, meta=meta)
+    return da.from_array(_Sliced(array), chunks=array.chunks, name=name, meta=meta)
+
+
+class _Sliced:
+    """An array as Dask reads it: slices are NumPy's."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self.array[key])

@@ -56,6 +56,8 @@ def from_chunks(chunks: tuple[tuple[int, ...], ...]) -> Layout:
     return Layout(tuple(from_sizes(sizes) if sizes else (0, 0) for sizes in kept))
 
 
-def missing(package: str, what: str) -> MissingExtraError:
-    """The error for a package that is not there."""
-    return MissingExtraError(f"{what} needs {package}; install it with `pip install linnet[bridges]`")
+def missing(what: str, install: str) -> MissingExtraError:
+    """The error for a package that is not there, with what installs it."""
+    return MissingExtraError(
+        f"{what} needs a package that is missing; install it with `pip install {install}`"
+    )

@@ -1,0 +1,255 @@
+"""Linnet below xarray: `chunked_array_type="linnet"`, or `xr.set_options(chunk_manager="linnet")`.
+
+xarray finds the class through the entry point group `xarray.chunkmanagers`, and calls its methods
+where it would call Dask's functions. They take the same arguments, and give arrays of Linnet's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xarray.core.indexing import ImplicitToExplicitIndexingAdapter
+from xarray.namedarray.parallelcompat import ChunkManagerEntrypoint
+
+from linnet.arrays import chunking
+from linnet.arrays.blockwise import map_blocks
+from linnet.arrays.core import ArrayBase, as_node, axis_of, recut_as, wrap
+from linnet.arrays.creation import asarray
+from linnet.arrays.evaluation import computed, persisted
+from linnet.arrays.gufuncs import apply_gufunc, parsed
+from linnet.arrays.picking import take
+from linnet.arrays.shapes import expand_dims, moveaxis
+from linnet.bridges.block_functions import accumulated, blockwise, reduced, unified
+from linnet.bridges.chunk_sizes import grouped, normalized
+from linnet.bridges.columns import NUMBERS
+from linnet.bridges.parts import from_boxes
+from linnet.bridges.writing import store
+
+_DASKS = ("meta", "name", "token")
+"""Arguments that only Dask has a use for."""
+
+
+class LinnetManager(ChunkManagerEntrypoint[Any]):
+    """What xarray asks of arrays in chunks."""
+
+    array_cls: type[Any]
+
+    def __init__(self) -> None:
+        self.array_cls = ArrayBase.public
+
+    # ---- arrays in chunks
+
+    def chunks(self, data: Any) -> tuple[tuple[int, ...], ...]:
+        """Lengths of the tiles along each axis."""
+        return data.chunks
+
+    def normalize_chunks(
+        self,
+        chunks: Any,
+        shape: Any = None,
+        limit: int | None = None,
+        dtype: Any = None,
+        previous_chunks: Any = None,
+    ) -> tuple[tuple[int, ...], ...]:
+        """All the lengths that `chunks` stands for; those left to us are multiples of the file's own."""
+        return normalized(chunks, shape, limit, dtype, previous_chunks)
+
+    def from_array(self, data: Any, chunks: Any, **kwargs: Any) -> Any:
+        """An array of something that can be sliced. What holds no numbers stays as it is."""
+        if np.dtype(data.dtype).kind not in NUMBERS:
+            return data.array if isinstance(data, ImplicitToExplicitIndexingAdapter) else data
+        sizes = self.normalize_chunks(chunks, data.shape, None, data.dtype)
+        if not isinstance(data, ImplicitToExplicitIndexingAdapter):
+            return asarray(data, chunks=sizes)
+        layout = chunking.normalized(sizes, data.shape, data.dtype)
+        return from_boxes(data.__getitem__, layout, data.dtype)
+
+    def rechunk(self, data: Any, chunks: Any, **kwargs: Any) -> Any:
+        """The same array in other tiles; axes that are not named, or named with None, stay as they are."""
+        if isinstance(chunks, Mapping):
+            chunks = tuple(chunks.get(axis) for axis in range(data.ndim))
+        if isinstance(chunks, Sequence) and not isinstance(chunks, str):
+            chunks = tuple(old if new is None else new for old, new in zip(data.chunks, chunks, strict=True))
+        return wrap(recut_as(data.node, self.normalize_chunks(chunks, data.shape, None, data.dtype)))
+
+    def get_auto_chunk_size(self) -> int:
+        """Bytes of a tile that is cut automatically."""
+        return chunking.TARGET
+
+    def unify_chunks(self, *args: Any, **kwargs: Any) -> tuple[dict[Any, Any], list[Any]]:
+        """Arrays cut alike along axes of the same name: cut wherever one of them is."""
+        return unified(args)
+
+    @property
+    def array_api(self) -> Any:
+        """Functions on arrays."""
+        return asarray(0).__array_namespace__()
+
+    # ---- values
+
+    def compute(self, *data: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The values of all arrays among the arguments, computed in one run; other arguments as they are."""
+        places = [place for place, each in enumerate(data) if isinstance(each, ArrayBase)]
+        found = list(data)
+        for place, value in zip(places, computed([data[place].node for place in places]), strict=True):
+            found[place] = value.copy() if value.base is not None or not value.flags.writeable else value
+        return tuple(found)
+
+    def persist(self, *data: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The arrays among the arguments computed and kept in tiles; other arguments as they are."""
+        places = [place for place, each in enumerate(data) if isinstance(each, ArrayBase)]
+        found = list(data)
+        for place, node in zip(places, persisted([data[place].node for place in places]), strict=True):
+            found[place] = wrap(node)
+        return tuple(found)
+
+    def store(self, sources: Any, targets: Any, **kwargs: Any) -> Any:
+        """Write arrays into objects that take `target[slices] = tile`, a tile at a time."""
+        return store(sources, targets, **kwargs)
+
+    # ---- functions on tiles
+
+    def reduction(
+        self,
+        arr: Any,
+        func: Callable[..., Any],
+        combine_func: Callable[..., Any] | None = None,
+        aggregate_func: Callable[..., Any] | None = None,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+    ) -> Any:
+        """A function on each tile, then on what it gave for several of them, until one is left."""
+        last = aggregate_func or func
+        return reduced(arr, func, combine_func or last, last, axis, dtype, keepdims)
+
+    def scan(
+        self,
+        func: Callable[..., Any],
+        binop: Callable[..., Any],
+        ident: float,
+        arr: Any,
+        axis: int | None = None,
+        dtype: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A cumulative function on each tile, then joined with what came before it."""
+        if axis is None:
+            raise ValueError("scan needs an axis; flatten the array first")
+        kind = arr.dtype if dtype is None else np.dtype(dtype)
+        return accumulated(arr, func, binop, ident, axis_of(axis, arr.ndim), kind, kwargs.get("preop"))
+
+    def map_blocks(
+        self,
+        func: Callable[..., Any],
+        *args: Any,
+        dtype: Any = None,
+        chunks: Any = None,
+        drop_axis: Any = None,
+        new_axis: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A function on each tile."""
+        dropped, added = (() if each is None else each for each in (drop_axis, new_axis))
+        given = {name: value for name, value in kwargs.items() if name not in _DASKS}
+        return map_blocks(func, *args, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, **given)
+
+    def blockwise(
+        self,
+        func: Callable[..., Any],
+        out_ind: Iterable[Any],
+        *args: Any,
+        adjust_chunks: dict[Any, Any] | None = None,
+        new_axes: dict[Any, Any] | None = None,
+        align_arrays: bool = True,
+        **kwargs: Any,
+    ) -> Any:
+        """A function on tiles whose axes are named; see `linnet.bridges.block_functions.blockwise`."""
+        given = {name: value for name, value in kwargs.items() if name not in _DASKS}
+        meta = kwargs.get("meta")
+        if given.get("dtype") is None and meta is not None:
+            given["dtype"] = meta.dtype
+        return blockwise(func, tuple(out_ind), args, adjust_chunks or {}, new_axes or {}, **given)
+
+    def apply_gufunc(
+        self,
+        func: Callable[..., Any],
+        signature: str,
+        *args: Any,
+        axes: Sequence[Any] | None = None,
+        axis: int | None = None,
+        keepdims: bool = False,
+        output_dtypes: Any = None,
+        output_sizes: dict[str, int] | None = None,
+        vectorize: bool | None = None,
+        allow_rechunk: bool = False,
+        meta: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """A function on some axes of arrays, repeated over the others."""
+        cores, results = parsed(signature)
+        if axis is not None:
+            axes = [(axis,) if core else () for core in (*cores, *results)]
+        if not allow_rechunk:
+            _check_whole(args, cores, axes)
+        if output_dtypes is None and meta is not None:
+            output_dtypes = [each.dtype for each in (meta if isinstance(meta, tuple | list) else (meta,))]
+        turned = args if axes is None else [_turned(*pair) for pair in zip(args, axes, strict=False)]
+        made = apply_gufunc(
+            func,
+            signature,
+            *turned,
+            output_dtypes=output_dtypes,
+            output_sizes=output_sizes,
+            vectorize=bool(vectorize),
+            **kwargs,
+        )
+        found = list(made) if isinstance(made, tuple) else [made]
+        if keepdims:
+            where = tuple(range(-len(cores[0]), 0))
+            found = [expand_dims(each, axis=where) for each in found]
+        if axes is not None:
+            places = list(axes[len(args) :]) or ([axes[0]] * len(found) if keepdims else [()] * len(found))
+            found = [_turned_back(each, place) for each, place in zip(found, places, strict=True)]
+        return tuple(found) if isinstance(made, tuple) else found[0]
+
+    def shuffle(self, x: Any, indexer: Sequence[Sequence[int]], axis: int, chunks: Any) -> Any:
+        """Slices along an axis in the order of some groups; no group lies in two tiles."""
+        place = axis_of(axis, x.ndim)
+        order = np.asarray([each for group in indexer for each in group], np.intp)
+        taken = take(x, order, axis=place)
+        if chunks in (None, "auto"):
+            chunks = grouped([len(group) for group in indexer], max(x.chunks[place], default=1))
+        return self.rechunk(taken, {place: chunks})
+
+
+def _check_whole(args: Sequence[Any], cores: Sequence[Sequence[str]], axes: Sequence[Any] | None) -> None:
+    """Refuse cores that lie in several tiles, as xarray's users expect of a function on whole ones."""
+    for number, (each, core) in enumerate(zip(args, cores, strict=True)):
+        if not isinstance(each, ArrayBase) or not core:
+            continue
+        places = range(-len(core), 0) if axes is None else _tuple(axes[number])
+        for name, place in zip(core, places, strict=True):
+            count = as_node(each).grid[place]
+            if count > 1:
+                raise ValueError(
+                    f"axis {name!r} of argument {number} lies in {count} tiles, and the function takes whole "
+                    f"ones; rechunk it to -1, or pass allow_rechunk=True"
+                )
+
+
+def _tuple(axes: Any) -> tuple[int, ...]:
+    return (axes,) if hasattr(axes, "__index__") else tuple(axes)
+
+
+def _turned(array: Any, axes: Any) -> Any:
+    """An operand with these axes last."""
+    places = _tuple(axes)
+    return moveaxis(asarray(array), places, tuple(range(-len(places), 0))) if places else array
+
+
+def _turned_back(array: Any, axes: Any) -> Any:
+    places = _tuple(axes)
+    return moveaxis(array, tuple(range(-len(places), 0)), places) if places else array

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.algorithms.gemm import conjugate_gemm, matmul, product
+from linnet.algorithms.gemm import block_gemm, conjugate_gemm, matmul, product
 from linnet.engines import Threads
 from linnet.errors import InputError
-from linnet.events import Events, TaskFinished
-from linnet.tiles import TiledArray
+from linnet.events import Events, TaskFinished, TileWritten
+from linnet.tiles import Layout, TiledArray
 
 ENGINE = Threads(2)
 OPERATIONS = {"N": lambda x: x, "T": lambda x: x.T, "C": lambda x: x.conj().T}
@@ -52,14 +52,41 @@ def test_mixed_dtypes_and_integers():
 
 
 def test_small_products_are_one_task_and_large_ones_many():
-    events, found = Events(), []
+    events, tiles, found = Events(), [], []
     events.subscribe(found.append, TaskFinished)
+    events.subscribe(tiles.append, TileWritten)
     a = random(0, 300, 200, "f8")
     product(a, a.T, engine=ENGINE, events=events)
     assert len(found) == 1
     a = random(0, 2048, 30, "f4")
     product(a, a.T, engine=ENGINE, events=events)
-    assert len(found) >= 1 + 25
+    assert len(tiles) == 1 + 36
+    assert len(found) == 1 + 9  # tiles of views are computed four at a time
+    product(TiledArray.from_numpy(a, 384), TiledArray.from_numpy(a.T, 384), engine=ENGINE, events=events)
+    assert len(found) == 1 + 9 + 36
+
+
+@pytest.mark.parametrize("order", "CF")
+def test_blocks_of_tiles_are_the_same_wherever_tiles_lie(order):
+    a, b = random(0, 70, 45, "f4", order), random(1, 45, 50, "f4", order)
+    cut = {"A": (30, 20), "B": (20, 30)}
+    apart = {name: TiledArray.from_numpy(x, cut[name]) for name, x in (("A", a), ("B", b))}
+    views = {name: TiledArray.from_numpy(x, cut[name], copy=False) for name, x in (("A", a), ("B", b))}
+    if order == "C":  # tiles of their own are by columns: these are to lie as the views do
+        apart = {
+            name: TiledArray(
+                x.layout, x.dtype, {at: np.array(tile, order="C") for at, tile in x.tiles.items()}
+            )
+            for name, x in apart.items()
+        }
+    bound = block_gemm.bind(M=3, N=2, K=3)
+    one, other = (ENGINE.run(bound, given)["C"].to_numpy() for given in (apart, views))
+    place = np.zeros((70, 50), "f4")
+    layout = Layout((views["A"].layout.boundaries[0], views["B"].layout.boundaries[1]))
+    ENGINE.run(bound, views, out={"C": TiledArray.over(place, layout)})
+    assert np.allclose(place, a @ b, rtol=1e-4, atol=1e-4)
+    assert np.array_equal(one, other)
+    assert np.array_equal(one, place)
 
 
 def test_a_place_for_the_product():

@@ -28,21 +28,13 @@ from linnet.kernels import (
     triangular,
 )
 from linnet.kernels.contract import contract
-from linnet.kernels.dense import (
-    chol,
-    downdate,
-    downdate_lower,
-    gemm,
-    gemm_add,
-    gemm_conjugate,
-    syrk,
-    trsm,
-)
+from linnet.kernels.dense import chol, downdate, downdate_lower, syrk, trsm
 from linnet.kernels.elementwise import add, copy, sum_tiles
 from linnet.kernels.folds import fold_join
 from linnet.kernels.fused import fused
 from linnet.kernels.lq import gelqt, gemlqt, tplqt, tpmlqt
 from linnet.kernels.positions import arg_join, arg_tile
+from linnet.kernels.products import gemm, gemm_add, gemm_block, gemm_conjugate
 from linnet.kernels.qr import gemqrt, geqrt, tpmqrt, tpqrt
 from linnet.kernels.registry import Kernel, get, kernel, names
 
@@ -68,6 +60,7 @@ __all__ = [
     "gemlqt",
     "gemm",
     "gemm_add",
+    "gemm_block",
     "gemm_conjugate",
     "gemqrt",
     "geqrt",

@@ -1,4 +1,4 @@
-"""Kernels of dense factorisations and products, on BLAS and LAPACK.
+"""Kernels of dense factorisations, on BLAS and LAPACK.
 
 Tiles are matrices of float32, float64, complex64 or complex128, of any shape that
 fits, in any memory order. A result lies as the tile it replaces: a tile with contiguous
@@ -181,97 +181,6 @@ def downdate_lower(s: Matrix, a: list[Matrix], *, overwrite: Sequence[int] = ())
     return result
 
 
-@kernel(
-    "gemm",
-    shape=lambda a, b: (rows_of(a), columns_of(b)),
-    dtype=lambda a, b: promote(*flat(a), *flat(b)),
-    flops=lambda a, b: 2.0 * sum(x[0] * x[1] * y[1] for x, y in zip(pairs(a), pairs(b), strict=True)),
-    into=True,
-)
-def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix], *, into: Matrix | None = None) -> Matrix:
-    """`A·B`; for two ranges of tiles, such as `A[i, 0:K]` and `B[0:K, j]`, `Σ A[i, k]·B[k, j]`.
-
-    The result goes `into` an array, if that is of its form and lies as the factors do.
-
-    >>> gemm([np.array([[1.0]]), np.array([[2.0]])], [np.array([[3.0]]), np.array([[4.0]])])
-    array([[11.]])
-    """
-    left = a if isinstance(a, list) else [a]
-    right = b if isinstance(b, list) else [b]
-    if not (len(left) == len(right) > 0):
-        raise misfit(
-            "gemm", f"as many tiles left as right, and at least one; got {len(left)} and {len(right)}"
-        )
-    dtype = blas_dtype(*left, *right)
-    by_columns = is_fortran(left[0]) and is_fortran(right[0])
-    shape = (left[0].shape[0], right[0].shape[1])
-    # Only where it lies as the result would: the other way round, other bits would come out.
-    if into is not None and into.shape == shape and into.dtype == dtype and _lies(into, by_columns):
-        result = into
-    else:
-        result = np.empty(shape, dtype, order="F" if by_columns else "C")
-    for position, (x, y) in enumerate(zip(left, right, strict=True)):
-        if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
-            raise misfit("gemm", f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
-        beta = 1.0 if position else 0.0
-        _accumulate(result, x, y, beta)
-    return result
-
-
-@kernel(
-    "gemm_conjugate",
-    shape=lambda a, b, conjugate_a, conjugate_b: (rows_of(a), columns_of(b)),
-    dtype=lambda a, b, conjugate_a, conjugate_b: promote(*flat(a), *flat(b)),
-    flops=lambda a, b, conjugate_a, conjugate_b: (
-        2.0 * sum(x[0] * x[1] * y[1] for x, y in zip(pairs(a), pairs(b), strict=True))
-    ),
-)
-def gemm_conjugate(a: list[Matrix], b: list[Matrix], conjugate_a: int, conjugate_b: int) -> Matrix:
-    """`Σ A[k]·B[k]`, where the factors whose number is 1 are conjugated first.
-
-    >>> gemm_conjugate([np.array([[1j]])], [np.array([[2.0]])], 1, 0)
-    array([[0.-2.j]])
-    """
-    left, right = (
-        [x.conj() if flag else x for x in tiles] for tiles, flag in ((a, conjugate_a), (b, conjugate_b))
-    )
-    return gemm.function(left, right)
-
-
-@kernel(
-    "gemm_add",
-    shape=lambda c, a, b: c,
-    dtype=promote,
-    flops=lambda c, a, b: 2.0 * c[0] * c[1] * a[1],
-    inplace=0,
-)
-def gemm_add(c: Matrix, a: Matrix, b: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
-    """`C + A·B`.
-
-    >>> gemm_add(np.array([[1.0]]), np.array([[2.0]]), np.array([[3.0]]))
-    array([[7.]])
-    """
-    if not (c.shape == (a.shape[0], b.shape[1]) and a.shape[1] == b.shape[0]):
-        raise misfit("gemm_add", f"tiles for C + A·B, got {extent(c)}, {extent(a)} and {extent(b)}")
-    dtype = blas_dtype(c, a, b)
-    result = workspace(c, dtype, 0 in overwrite)
-    _accumulate(result, a, b, 1.0)
-    return result
-
-
-def _lies(tile: Matrix, by_columns: bool) -> bool:
-    return is_fortran(tile if by_columns else tile.T)
-
-
-def _accumulate(result: Matrix, a: Matrix, b: Matrix, beta: float) -> None:
-    """`result ← A·B + beta·result`, in whichever order `result` lies."""
-    dtype = result.dtype
-    if is_fortran(result):
-        multiply_into(result, operand(a, dtype), operand(b, dtype), a.shape[1], 1.0, beta)
-    else:
-        multiply_into(result.T, operand(b.T, dtype), operand(a.T, dtype), a.shape[1], 1.0, beta)
-
-
 def _subtract(result: Matrix, a: Matrix, b: Matrix) -> None:
     """`result ← result − A·Bᴴ`, in whichever order `result` lies."""
     dtype = result.dtype
@@ -318,23 +227,3 @@ def misfit(name: str, expected: str) -> ValueError:
 def extent(tile: Matrix) -> str:
     """The shape of a tile, for messages."""
     return "×".join(map(str, tile.shape))
-
-
-def flat(item: Any) -> list[Any]:
-    """What a range operand stands for in a declaration, as a list."""
-    return item if isinstance(item, list) else [item]
-
-
-def pairs(item: Any) -> list[Shape]:
-    """The shapes behind an operand: several for a range of tiles."""
-    return flat(item)
-
-
-def rows_of(item: Any) -> int:
-    """Rows of the first tile of an operand."""
-    return flat(item)[0][0]
-
-
-def columns_of(item: Any) -> int:
-    """Columns of the first tile of an operand."""
-    return flat(item)[0][1]

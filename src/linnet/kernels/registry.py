@@ -50,8 +50,10 @@ class Kernel:
     thread_invariant: bool = False
     """Whether the result has the same bits on any number of BLAS threads."""
     into: bool = False
-    """Whether its function takes a keyword `into`: an array, or None, to write its only result to. It
-    returns that array if it did."""
+    """Whether its function takes a keyword `into`: an array (for a range of tiles, a list of them), or
+    None, to write its only result to. It returns that if it did."""
+    scratch: float = 0.0
+    """Memory it needs while it runs, besides operands and results, as a multiple of its operands'."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{inspect.signature(self.function)}>"
@@ -71,6 +73,7 @@ def kernel(
     deterministic: bool = True,
     thread_invariant: bool = False,
     into: bool = False,
+    scratch: float = 0.0,
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
@@ -115,7 +118,17 @@ def kernel(
             )
         settled = None if dtype is None else _with_attributes(dtype)
         made = Kernel(
-            label, function, outputs, shape, settled, flops, positions, deterministic, thread_invariant, into
+            label,
+            function,
+            outputs,
+            shape,
+            settled,
+            flops,
+            positions,
+            deterministic,
+            thread_invariant,
+            into,
+            scratch,
         )
         _KERNELS[label] = made
         return made

@@ -17,11 +17,8 @@ from typing import Any
 import numpy as np
 
 import linnet as ln
-from linnet.arrays import chunking
 
 BUDGET = 40_000_000
-TILE = 1 << 21
-"""Bytes of a tile cut automatically: as small against the budget as the usual ones are against 160 MB."""
 LENGTH = 20_000_000
 """Doubles in an array four times the budget."""
 ROWS = 100_000
@@ -313,7 +310,6 @@ CASES: dict[str, Callable[[Data], Any]] = {
 
 
 def main(name: str, folder: str) -> None:
-    chunking.TARGET = TILE
     case = CASES[name](Data(folder))
     run = next(case)
     small = np.random.default_rng(0).standard_normal((3000, 20))

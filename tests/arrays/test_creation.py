@@ -20,9 +20,7 @@ def _paths(request: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     if request.param == "tiles":
         monkeypatch.setattr(chunking, "SMALL", -1)
         monkeypatch.setattr(chunking, "TARGET", 64)
-        chunking.automatic.cache_clear()
     yield
-    chunking.automatic.cache_clear()
 
 
 def same(ours: Any, theirs: Any) -> None:

@@ -1,7 +1,7 @@
 """How arrays are cut: `chunks=` as users write it, and the choice when they leave it to us.
 
-The choice depends on shape and dtype alone, never on the number of workers: the same
-expression gives the same bits everywhere.
+The choice depends on shape, dtype and the memory budget, never on the number of workers: the same
+expression under the same budget gives the same bits everywhere.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from linnet.errors import InputError
+from linnet.session import current_engine
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, from_sizes, regular
 
@@ -23,27 +24,49 @@ SMALL = 1 << 18
 TARGET = 1 << 23
 """Bytes of a tile that is cut automatically: large against the cost of a task, small against memory."""
 
+_SHARE = 20
+"""Such tiles that must fit into the budget, if there is one: a few tasks with their operands and results."""
+
+_LEAST = 1 << 14
+"""Bytes of a tile below which no budget goes."""
+
 _STEP = 256
 """Automatic lengths are multiples of this, so that blocks of random numbers fit into them."""
 
 Chunks = int | str | None | Sequence[Any] | dict[int, Any]
 
 
-@lru_cache(maxsize=4096)
+def target() -> int:
+    """Bytes of a tile that is cut automatically: `TARGET`, or less under a small budget.
+
+    >>> from linnet.session import init
+    >>> with init(memory="20 MB"):
+    ...     target()
+    1000000
+    """
+    memory = current_engine().memory
+    return TARGET if memory is None else min(TARGET, max(_LEAST, memory // _SHARE))
+
+
 def automatic(shape: tuple[int, ...], itemsize: int) -> Layout:
-    """Tiles of about `TARGET` bytes, as square as the shape allows.
+    """Tiles of about `target()` bytes, as square as the shape allows.
 
     >>> automatic((50_000, 2_000), 8).grid
     (49, 2)
     >>> automatic((2_000_000, 50), 8).grid
     (97, 1)
     """
-    return Layout(tuple(map(regular, shape, _lengths(shape, itemsize, [True] * len(shape)))))
+    return _automatic(shape, itemsize, target())
 
 
-def _lengths(shape: tuple[int, ...], itemsize: int, free: list[bool], given: float = 1.0) -> list[int]:
-    """The length of tiles along each free axis; `given` elements lie along the others."""
-    elements = max(1.0, TARGET / max(itemsize, 1) / given)
+@lru_cache(maxsize=4096)
+def _automatic(shape: tuple[int, ...], itemsize: int, size: int) -> Layout:
+    return Layout(tuple(map(regular, shape, _lengths(shape, size / max(itemsize, 1), [True] * len(shape)))))
+
+
+def _lengths(shape: tuple[int, ...], elements: float, free: list[bool]) -> list[int]:
+    """The length of tiles of so many elements along each free axis."""
+    elements = max(1.0, elements)
     lengths = [max(1, length) for length in shape]
     open_axes = sorted((axis for axis, is_free in enumerate(free) if is_free), key=lambda a: shape[a])
     for done, axis in enumerate(open_axes):
@@ -82,7 +105,7 @@ def normalized(chunks: Chunks, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
         given = math.prod(
             max(1, _longest(e, n)) for e, n, f in zip(entries, shape, free, strict=True) if not f
         )
-        lengths = _lengths(shape, dtype.itemsize, free, given)
+        lengths = _lengths(shape, target() / max(dtype.itemsize, 1) / given, free)
         entries = [n if f else e for e, n, f in zip(entries, lengths, free, strict=True)]
     return Layout(tuple(_axis(e, n, axis) for axis, (e, n) in enumerate(zip(entries, shape, strict=True))))
 

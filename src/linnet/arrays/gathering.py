@@ -163,7 +163,7 @@ class _Reach:
         if spans.max() == 1:
             return True
         tile = math.prod(map(_longest, pick.node.layout.boundaries)) * pick.node.dtype.itemsize
-        if spans.max() * tile > _NEIGHBOURS * chunking.TARGET:
+        if spans.max() * tile > _NEIGHBOURS * chunking.target():
             return False
         flat = self.flat(pick)
         read = [len(np.unique(flat[a:b])) for a, b in itertools.pairwise(self.ends)]

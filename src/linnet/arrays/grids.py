@@ -133,7 +133,7 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     if node.dtype.kind in "mM":
         raise TypeError(f"dates have no powers; got an array of {node.dtype}")
     widened = cast(node, kind)
-    longest = max(1, chunking.TARGET // max(1, columns * kind.itemsize))
+    longest = max(1, chunking.target() // max(1, columns * kind.itemsize))
     if longest < max(np.diff(widened.layout.boundaries[0])):
         widened = recut(widened, Layout.regular(node.shape, longest))
     layout = Layout((widened.layout.boundaries[0], (0, columns)))

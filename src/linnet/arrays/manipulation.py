@@ -158,12 +158,12 @@ def _runs(node: Node, axis: int, count: int, before: bool) -> tuple[Boundaries, 
     edges = node.layout.boundaries[axis]
     held = _tile_bytes(node)
     if before:
-        copies = 1 if len(edges) > 2 else max(1, chunking.TARGET // held)
+        copies = 1 if len(edges) > 2 else max(1, chunking.target() // held)
         return edges, regular(count, copies)
-    if count * held <= chunking.TARGET:
+    if count * held <= chunking.target():
         return edges, (0, count)
     longest = max(b - a for a, b in itertools.pairwise(edges))
-    cut, times = run_edges((edges[-1], count), max(longest, chunking.TARGET * longest // held))
+    cut, times = run_edges((edges[-1], count), max(longest, chunking.target() * longest // held))
     return cut, times
 
 

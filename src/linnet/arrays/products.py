@@ -24,8 +24,8 @@ from linnet.tiles.layout import Boundaries, regular
 _FEW = 16
 """Tasks a contraction should have at least, if it is large enough to be split at all."""
 
-_SLAB = 4 * chunking.TARGET
-"""Bytes of a slab of an array in memory: it is a view, and read once."""
+_SLAB = 4
+"""Usual tiles in a slab of an array in memory: it is a view, and read once."""
 
 _LEAST_ROWS = 128
 """Slabs of fewer rows would make products of thin matrices, which are slow."""
@@ -96,7 +96,7 @@ def _slabs(
     own, node = largest
     kept = [c for c in own if c in out]
     line = math.prod(length for c, length in zip(own, node.shape, strict=True) if c not in out) * itemsize
-    rows = min(_SLAB // max(line, 1), -(-math.prod(edges[c][-1] for c in kept) // _FEW))
+    rows = min(_SLAB * chunking.target() // max(line, 1), -(-math.prod(edges[c][-1] for c in kept) // _FEW))
     if kept and len(kept) < len(own) and rows >= least:
         cuts: dict[str, Boundaries] = {c: (0, edges[c][-1]) for c in own if c not in out}
         for letter in reversed(kept):  # the last axes stay whole as long as they fit

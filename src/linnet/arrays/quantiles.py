@@ -29,8 +29,8 @@ from linnet.kernels.quantiles import DIGIT, between, from_keys, places
 from linnet.kernels.quantiles import METHODS as WAYS
 from linnet.tiles import Layout
 
-LONGEST = 8 * chunking.TARGET
-"""Bytes of a line that is still brought together in one tile."""
+LONGEST = 8.0
+"""Usual tiles of a line that is still brought together in one."""
 
 _FEW = 1 << 17
 """Elements that are brought together to end a search."""
@@ -83,7 +83,9 @@ def _found(
     if method == "approximate":
         return _shaped(wrap(_approximate(node, q, axes, dtype, skip_nan)), node, q, axes, keep)
     line = math.prod(node.shape[axis] for axis in axes) * node.dtype.itemsize
-    if all(node.grid[axis] == 1 for axis in axes) or (line <= LONGEST and fits_whole(node, axes)):
+    if all(node.grid[axis] == 1 for axis in axes) or (
+        line <= LONGEST * chunking.target() and fits_whole(node, axes)
+    ):
         return wrap(_in_tiles([whole_along(node, axes)], q, axes, method, dtype, keep, skip_nan))
     return _shaped(_selected(node, q, axes, method, dtype, skip_nan), node, q, axes, keep)
 

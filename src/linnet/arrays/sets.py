@@ -20,8 +20,8 @@ from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Pi
 from linnet.arrays.shuffle import buckets_for, merged, shuffle, stored_as_they_are
 from linnet.arrays.wholes import gathered
 
-ONE_TILE = chunking.TARGET
-"""Bytes up to which the distinct elements of an array are found in one tile."""
+ONE_TILE = 1.0
+"""Usual tiles up to which the distinct elements of an array are found in one."""
 
 
 class UniqueAll(NamedTuple):
@@ -53,7 +53,7 @@ def _flat(x: Any) -> Node:
 
 
 def _is_short(node: Node) -> bool:
-    return node.grid == (1,) or math.prod(node.shape) * node.dtype.itemsize <= ONE_TILE
+    return node.grid == (1,) or math.prod(node.shape) * node.dtype.itemsize <= ONE_TILE * chunking.target()
 
 
 def _tile_columns(node: Node, equal_nan: bool, places: bool) -> Blocks:

@@ -120,7 +120,7 @@ def merged(kernel: str, split: Sequence[Blocks], layout: Layout, dtype: Any, **a
 def buckets_for(node: Node) -> int:
     """How many buckets give tiles of about the size of the array's own, or the usual size."""
     longest = max(b - a for a, b in itertools.pairwise(node.layout.boundaries[0]))
-    usual = max(1, chunking.TARGET // max(1, node.dtype.itemsize))
+    usual = max(1, chunking.target() // max(1, node.dtype.itemsize))
     return math.ceil(node.shape[0] / min(longest, usual)) if node.shape[0] else 1
 
 

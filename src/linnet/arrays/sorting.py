@@ -17,8 +17,8 @@ from linnet.arrays.shuffle import sample_argsorted, sample_sorted
 from linnet.arrays.wholes import fits_whole, whole_along
 from linnet.tiles import Layout
 
-ONE_TILE = chunking.TARGET
-"""Bytes up to which an array with one axis is sorted in one tile."""
+ONE_TILE = 1.0
+"""Usual tiles up to which an array with one axis is sorted in one."""
 
 
 def _along(x: Any, axis: Any) -> tuple[Node, int]:
@@ -34,7 +34,7 @@ def ordered(
     """A kernel on tiles that hold the axis; what goes between tiles for lines too long for that."""
     if 0 in node.shape:
         return cast(node, dtype)
-    one = node.ndim == 1 and node.shape[0] * node.dtype.itemsize > ONE_TILE
+    one = node.ndim == 1 and node.shape[0] * node.dtype.itemsize > ONE_TILE * chunking.target()
     if node.grid[axis] == 1 or (not one and fits_whole(node, (axis,))):
         return each_tile(kernel, whole_along(node, (axis,)), dtype, axis=axis, **attributes)
     if node.ndim == 1:

@@ -33,7 +33,7 @@ def _transform(name: str, x: Any, n: int | None, axis: int, norm: str | None) ->
         raise ValueError(f"invalid number of data points ({length}) specified")
     # NumPy says what comes out, and refuses what it would refuse.
     made = getattr(np.fft, name)(np.ones(2, node.dtype), norm=norm)
-    long = length * made.dtype.itemsize > chunking.TARGET
+    long = length * made.dtype.itemsize > chunking.target()
     if long and n is None and name in ("fft", "ifft") and (split := _factor(length)):
         return _four_step(name, wrap(node), axis, norm, split)
     whole = whole_along(node, (axis,))

@@ -45,7 +45,7 @@ def whole_along(node: Node, axes: tuple[int, ...]) -> Node:
     )
     layout = Layout(edges)
     largest = math.prod(max(b - a for a, b in itertools.pairwise(e)) for e in edges)
-    if largest * node.dtype.itemsize > 2 * chunking.TARGET:
+    if largest * node.dtype.itemsize > 2 * chunking.target():
         entries = tuple(-1 if axis in axes else "auto" for axis in range(node.ndim))
         layout = chunking.normalized(entries, node.shape, node.dtype)
     return recut(node, layout)

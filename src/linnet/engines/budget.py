@@ -25,6 +25,13 @@ class Budget:
     """Of tiles in memory at once."""
     scratch: Scratch
     """Where the others go."""
+    results: Scratch
+    """Where results go that have no place of their own: they outlive the run."""
+
+    @property
+    def small(self) -> int:
+        """Bytes of results that may stay in memory, uncounted, when the run is over."""
+        return self.bytes // 16
 
     def needs(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Needs:
         """What each task needs; an error if one needs more than there is."""
@@ -55,8 +62,14 @@ class Needs:
                 raise self.refusal(task, call, needed, budget)
 
     def task_bytes(self, call: Call) -> int:
-        """Bytes of all tiles that one call touches, as far as they are known."""
-        return sum(self.bytes(key) or 0 for key in {*operands(call.args), *operands(call.outputs)})
+        """Bytes that one call needs, as far as they are known."""
+        tiles = {*operands(call.args), *operands(call.outputs)}
+        return sum(self.bytes(key) or 0 for key in tiles) + self.scratch(call)
+
+    def scratch(self, call: Call) -> int:
+        """Bytes that the kernel of a call needs while it runs, besides operands and results."""
+        share = get_kernel(call.kernel).scratch
+        return int(share * sum(self.bytes(key) or 0 for key in set(operands(call.args)))) if share else 0
 
     def bytes(self, key: TileKey) -> int | None:
         """Bytes of one tile, or None if nothing tells."""

@@ -31,8 +31,7 @@ class Plan:
     def __init__(self, bound: BoundProgram) -> None:
         self.arrays = bound.task_arrays()
         """All tasks and dependences."""
-        self.ranking = Ranking(self.arrays)
-        """Tasks by urgency."""
+        self._rankings: dict[bool, Ranking] = {}
         self._bound = weakref.ref(bound)
         self._calls = bound.calls(self.arrays)
         self._offsets: list[int] = self.arrays.offsets.tolist()
@@ -50,6 +49,13 @@ class Plan:
                 with _lock:
                     _plans[bound] = plan
         return plan
+
+    def ranking(self, *, sparing: bool) -> Ranking:
+        """Tasks by urgency, where memory is short or where it is not."""
+        made = self._rankings.get(sparing)
+        if made is None:
+            made = self._rankings[sparing] = Ranking(self.arrays, sparing=sparing)
+        return made
 
     def call(self, number: int) -> Call:
         """The kernel call that a task makes."""

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from linnet.engines.budget import Budget, Needs
-from linnet.engines.mapping import loaded, place_of
+from linnet.engines.mapping import loaded
 from linnet.engines.plan import Plan
 from linnet.engines.schedule import Schedule
 from linnet.engines.store import TileStore
@@ -26,6 +26,8 @@ from linnet.programs.shapes import operands
 from linnet.tiles import TiledArray, TileKey
 
 _NEVER = 2**62
+_LOADERS = 16
+"""Locks for tiles that are loaded: two tasks that need the same tile at once load it once."""
 
 
 class Residency:
@@ -51,9 +53,8 @@ class Residency:
         self._store = store
         roles = bound.program.arrays
         made = {name for name, role in roles.items() if isinstance(role, Temp | Out) and name not in given}
-        mapped = {name for name, array in given.items() if any(map(place_of, array.tiles.values()))}
-        self._counted = made | mapped
-        self._loading = threading.Lock()
+        self._made = frozenset(made)
+        self._loading = [threading.Lock() for _ in range(_LOADERS)]
         self._resident: dict[TileKey, int] = {}
         self._pins: dict[TileKey, int] = {}
         self._reserved: dict[int, int] = {}
@@ -71,9 +72,9 @@ class Residency:
     def admit(self, number: int) -> bool:
         """Whether the task can start now; if so its tiles are held until `end`."""
         call = self._plan.call(number)
-        sizes = {key: self._size(key) for key in operands(call.args) if key.array in self._counted}
+        sizes = {key: self._size(key) for key in operands(call.args) if self._counts(key)}
         largest = max(sizes.values(), default=0)
-        reserve = 0
+        reserve = self._needs.scratch(call)
         for key in operands(call.outputs):
             size = self._needs.bytes(key)
             reserve += largest if size is None else size
@@ -98,11 +99,20 @@ class Residency:
             if key in self._pins:
                 self._unpin(key)
         for key, size in written:
-            if key.array in self._counted and self._store.get(key) is not None:
+            if self._counts(key) and self._in_memory(key):
                 self._resident[key] = size
                 self._used += size
-                self._uses[key] = self._readers_of(number)
+                if len(written) == 1:  # with several results, who reads which is worked out for each
+                    self._uses[key] = self._readers_of(number)
                 heapq.heappush(self._heap, (-self._next_use(key), key))
+
+    def _counts(self, key: TileKey) -> bool:
+        """Whether a tile takes memory of the budget: one that was made here, or that lies in a file."""
+        return key.array in self._made or key in self._store.on_disk
+
+    def _in_memory(self, key: TileKey) -> bool:
+        tile = self._store.get(key)
+        return tile is not None and tile is not self._store.on_disk.get(key)
 
     def _size(self, key: TileKey) -> int:
         tile = self._store.get(key)
@@ -170,7 +180,7 @@ class Residency:
         for key in operands(call.args):
             if key not in on_disk:
                 continue
-            with self._loading:  # one at a time: two tasks often need the same tile at once
+            with self._loading[hash(key) % _LOADERS]:
                 tile = self._store.get(key)
                 if tile is not None and tile is on_disk.get(key):
                     copy = loaded(tile)
@@ -184,7 +194,7 @@ class Residency:
             return
         slot = None
         if copy is None:
-            copy, slot = self._scratch.store(tile)
+            copy, slot = self._store.spilled(key, tile)
             self.spilled += tile.nbytes
         with lock:
             # Meanwhile a task may have asked for it, or its last reader has come and gone.

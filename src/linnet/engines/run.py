@@ -64,8 +64,9 @@ class Run:
         needs = None if budget is None else budget.needs(bound, inputs)
         self._plan = Plan.of(bound)
         self._plan.expect(inputs)
-        self._schedule = Schedule(self._plan.arrays, self._plan.ranking)
-        self._store = TileStore(bound, self._inputs, out, None if budget is None else budget.scratch)
+        ranking = self._plan.ranking(sparing=budget is not None)
+        self._schedule = Schedule(self._plan.arrays, ranking)
+        self._store = TileStore(bound, self._inputs, out, budget)
         self._executor = Executor(bound, self._plan, self._inputs, self._store)
         self._residency: Residency | None = None
         if budget is not None and needs is not None:

@@ -30,11 +30,14 @@ class Graph(Protocol):
 
 
 class Ranking:
-    """Tasks by urgency: it depends on the graph alone, and is worked out once."""
+    """Tasks by urgency: it depends on the graph alone, and is worked out once.
 
-    def __init__(self, graph: Graph) -> None:
+    Where memory is short, what is started is finished first; else the longest way to the end.
+    """
+
+    def __init__(self, graph: Graph, *, sparing: bool = False) -> None:
         count = len(graph.in_degree)
-        self.order = np.argsort(-longest_paths(graph), kind="stable")
+        self.order = finishing(graph) if sparing else np.argsort(-longest_paths(graph), kind="stable")
         """Tasks, the most urgent first."""
         self.ranks = np.empty(count, np.int64)
         """The place of each task in that order."""
@@ -177,6 +180,49 @@ def longest_paths(graph: Graph) -> Numbers:
                 best[some] = np.maximum.reduceat(heights[child[edges]], firsts)
             heights[level] = best + 1
     return heights
+
+
+def finishing(graph: Graph) -> Numbers:
+    """Tasks in an order that finishes what is started: what a task needs comes right before it.
+
+    From each end of the program, in turn, one goes back to what it needs and was not there yet;
+    so few results wait for their readers. Tasks on a cycle come last.
+
+    >>> from types import SimpleNamespace
+    >>> finishing(  # 0 before 2, 1 before 3
+    ...     SimpleNamespace(
+    ...         child_start=np.array([0, 1, 2, 2, 2]),
+    ...         child=np.array([2, 3]),
+    ...         in_degree=np.array([0, 0, 1, 1]),
+    ...     )
+    ... )
+    array([0, 2, 1, 3])
+    """
+    count = len(graph.in_degree)
+    lengths = np.diff(graph.child_start)
+    parents = np.repeat(np.arange(count), lengths)[np.argsort(graph.child, kind="stable")].data
+    starts = np.concatenate([[0], np.cumsum(np.bincount(graph.child, minlength=count))]).data
+    place = starts[:-1].tolist()  # for each task the next of its parents to look at
+    seen = bytearray(count)
+    order: list[int] = []
+    for end in np.flatnonzero(lengths == 0).tolist():
+        path = [end]
+        while path:
+            task = path[-1]
+            if place[task] < starts[task + 1]:
+                parent = parents[place[task]]
+                place[task] += 1
+                if not seen[parent]:
+                    seen[parent] = 1
+                    path.append(parent)
+            else:
+                order.append(path.pop())
+        seen[end] = 1
+    if len(order) < count:
+        left = np.ones(count, bool)
+        left[order] = False
+        order += np.flatnonzero(left).tolist()
+    return np.array(order, np.int64)
 
 
 def _levels(graph: Graph) -> list[Numbers]:

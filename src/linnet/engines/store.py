@@ -2,7 +2,8 @@
 
 Tiles of `In` arrays are the user's and tiles of `Out` arrays are the result: both stay. An
 `Out` array may have a place of its own (one array in memory, or in a mapped file): its tiles
-are copied there as they are made.
+are copied there as they are made. Under a budget results without a place go to files, which
+vanish with them: nobody counts what lies in memory between two runs.
 A `Temp` tile goes with its last reader, or becomes that reader's output: a kernel that
 can work in place gets the tile for its own when no other task will read it.
 
@@ -18,7 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.engines.mapping import Scratch, loaded, place_of, stored
+from linnet.engines.budget import Budget
+from linnet.engines.mapping import loaded, place_of, stored
 from linnet.errors import InputError
 from linnet.programs import BoundProgram, Out, Temp
 from linnet.tiles import Index, Tile, TiledArray, TileKey
@@ -36,13 +38,15 @@ class TileStore:
         bound: BoundProgram,
         inputs: Mapping[str, TiledArray],
         out: Mapping[str, TiledArray] | None = None,
-        scratch: Scratch | None = None,
+        budget: Budget | None = None,
     ) -> None:
         arrays = bound.program.arrays
         self.temporary = frozenset(name for name, role in arrays.items() if isinstance(role, Temp))
         self._outputs = [name for name, role in arrays.items() if isinstance(role, Out)]
         self._out = {name: array.tiles for name, array in (out or {}).items()}
-        self._scratch = scratch
+        self._budget = budget
+        self._held = 0
+        """Bytes of results without a place that stay in memory."""
         self._slots: dict[TileKey, NDArray[Any]] = {}
         self.on_disk: dict[TileKey, Tile] = {}
         """Tiles that lie in mapped files, whether or not they are also in memory."""
@@ -53,7 +57,7 @@ class TileStore:
         self._readers: dict[TileKey, int] = {}
         for name, array in inputs.items():
             self._tiles.update((key, _read_only(tile)) for key, tile in array.keyed(name))
-        if scratch is not None:
+        if budget is not None:
             self.on_disk.update(
                 (key, tile) for key, tile in self._tiles.items() if place_of(tile) is not None
             )
@@ -72,16 +76,36 @@ class TileStore:
                 self._tiles[key] = self.on_disk.get(key, tile)
                 return True
             tile = tile.view()
+        elif not readers:
+            tile = self._kept(key, tile)
         tile.setflags(write=False)
         self._tiles[key] = tile
         return True
+
+    def _kept(self, key: TileKey, tile: Tile) -> Tile:
+        """A result without a place: in a file, if there is a budget and it has little room left."""
+        budget = self._budget
+        if budget is None or tile is self.on_disk.get(key):
+            return tile
+        if self._held + tile.nbytes <= budget.small:
+            self._held += tile.nbytes
+            return tile
+        self.on_disk[key], _ = budget.results.store(tile)
+        return self.on_disk[key]
+
+    def spilled(self, key: TileKey, tile: Tile) -> tuple[Tile, NDArray[Any] | None]:
+        """A copy on disk of a tile that has none, and the slot it lies in if that can be used again."""
+        assert self._budget is not None
+        if key[0] in self.temporary:
+            return self._budget.scratch.store(tile)
+        return self._budget.results.store(tile)[0], None
 
     def place(self, key: TileKey) -> Tile | None:
         """Where the caller wants a tile to be, if a kernel can write it there: in memory."""
         if key[0] not in self._out:
             return None
         place = self._out[key[0]].get(key[1])
-        return None if self._scratch is not None and place is not None and place_of(place) else place
+        return None if self._budget is not None and place is not None and place_of(place) else place
 
     def _placed(self, key: TileKey, tile: Tile) -> Tile:
         """The tile, copied to where the caller wants it; the copy is kept, unless it is in a file."""
@@ -94,7 +118,7 @@ class TileStore:
                 f"{key} was written with shape {tile.shape}, but in the array given for {key.array} "
                 f"{expected} there; give one that is cut as the result is"
             )
-        if self._scratch is not None and place_of(place) is not None:
+        if self._budget is not None and place_of(place) is not None:
             stored(tile, place)
             self.on_disk[key] = place.view()
             return tile if tile.dtype == place.dtype else loaded(place)
@@ -112,6 +136,7 @@ class TileStore:
         self._tiles[key] = new
         if slot is not None:
             self._slots[key] = slot
+        if place_of(new) is not None:
             self.on_disk[key] = new
         return True
 
@@ -148,8 +173,8 @@ class TileStore:
                 size = self._tiles.pop(key).nbytes
                 dropped.append((key, size))
                 self.on_disk.pop(key, None)
-                if key in self._slots and self._scratch is not None:
-                    self._scratch.give_back(self._slots.pop(key), size)
+                if key in self._slots and self._budget is not None:
+                    self._budget.scratch.give_back(self._slots.pop(key), size)
         return dropped
 
     def clear(self) -> None:
@@ -160,10 +185,12 @@ class TileStore:
     def results(self) -> dict[str, dict[Index, Tile]]:
         """The tiles of the `Out` arrays, the caller's from now on."""
         found: dict[str, dict[Index, Tile]] = {name: {} for name in self._outputs}
+        self._held = 0
         for (array, index), tile in self._tiles.items():
             if array in found:
                 given = self._out.get(array)
                 if given is None:
+                    tile = self._kept(TileKey(array, index), tile)
                     tile.setflags(write=True)
                 found[array][index] = tile if given is None else given[index]
         return found

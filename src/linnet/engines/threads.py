@@ -85,7 +85,9 @@ class Threads:
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         telling = Telling(Events() if events is None else events, f"{bound.program.name}-{next(_jobs)}")
-        budget = None if self.memory is None else Budget(self.memory, Scratch(self.scratch))
+        budget = None
+        if self.memory is not None:
+            budget = Budget(self.memory, Scratch(self.scratch), Scratch(self.scratch))
         allocator = nullcontext() if budget is None else freed_at_once(budget.bytes)
         with allocator, blas_threads(self.workers) as blas:
             return Run(

@@ -52,7 +52,19 @@ def _first_dtype(tiles: Nested, *_: Any, **__: Any) -> Any:
     return _leaf(tiles)
 
 
-@kernel("cut", dtype=_first_dtype, flops=lambda *_, **__: 0.0, into=True)
+def _cut_shape(
+    tiles: Nested, *bounds: int, ranged: tuple[int, ...], steps: tuple[int, ...]
+) -> tuple[int, ...]:
+    first = tiles
+    for _ in ranged:
+        first = first[0]
+    shape = list(first)
+    for level, (axis, step) in enumerate(zip(ranged, steps, strict=True)):
+        shape[axis] = len(range(bounds[2 * level], bounds[2 * level + 1], abs(step)))
+    return tuple(shape)
+
+
+@kernel("cut", shape=_cut_shape, dtype=_first_dtype, flops=lambda *_, **__: 0.0, into=True)
 def cut(
     tiles: Nested,
     *bounds: int,

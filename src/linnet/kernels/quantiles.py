@@ -116,6 +116,7 @@ def _result_shape(
     "quantile_tile",
     shape=_result_shape,
     flops=lambda x, q, *_, **__: float(math.prod(x)) * 4,
+    scratch=2.0,
 )
 def quantile_tile(
     x: Tile,
@@ -271,6 +272,7 @@ def pick_prefixes(x: Tile, prefixes: Tile, *, shift: int) -> Tile:
     shape=lambda x, *, count: [(*x[:-1], count), (*x[:-1], count)],
     dtype=lambda dtype, **_: [dtype, np.dtype(np.float64)],
     flops=lambda x, **_: float(math.prod(x)) * 10,
+    scratch=1.0,
 )
 def sketch_tile(x: Tile, *, count: int) -> list[Tile]:
     """Evenly spaced elements of each sorted line, and how many elements each stands for.

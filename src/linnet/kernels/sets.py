@@ -23,6 +23,7 @@ def _columns(dtype: Any, *_: Any, **__: Any) -> list[Any]:
     shape=lambda shape, *_, **__: [tuple(shape)] * 4,
     dtype=_columns,
     flops=lambda shape, *_, **__: 20.0 * math.prod(shape),
+    scratch=3.0,
 )
 def unique_tile(x: Tile, start: int, *, equal_nan: bool = True, places: bool = True) -> list[Tile]:
     """The distinct elements of a tile in order: where each is first, how often it occurs, and for
@@ -58,6 +59,7 @@ def _grouped(pieces: list[Tile], equal_nan: bool) -> tuple[Tile, Tile, Tile, Til
     shape=lambda pieces, *_, **__: [_together(pieces)] * 3,
     dtype=lambda pieces, *_, **__: _columns(pieces[0])[:3],
     flops=lambda pieces, *_, **__: 20.0 * _together(pieces)[0],
+    scratch=2.0,
 )
 def unique_bucket(
     pieces: list[Tile], first: list[Tile], counts: list[Tile], *, equal_nan: bool = True
@@ -83,6 +85,7 @@ def unique_bucket(
     shape=lambda pieces, offset, **_: [tuple(piece) for piece in pieces],
     dtype=lambda *_, **__: np.dtype(np.intp),
     flops=lambda pieces, *_, **__: 20.0 * _together(pieces)[0],
+    scratch=2.0,
 )
 def rank_bucket(pieces: list[Tile], offset: int, *, equal_nan: bool = True) -> list[Tile]:
     """For each piece which of the distinct elements its own are; `offset` come in earlier buckets.
@@ -115,6 +118,7 @@ def inverse_tile(ranks: list[Tile], inverse: Tile) -> Tile:
     shape=lambda pieces, *_, **__: [_together(pieces)] * 3,
     dtype=lambda pieces, *_, **__: _columns(pieces[0])[:3],
     flops=lambda pieces, *_, **__: 20.0 * _together(pieces)[0],
+    scratch=2.0,
 )
 def common_bucket(
     pieces: list[Tile], first: list[Tile], sides: list[Tile], *, keep: tuple[int, ...]

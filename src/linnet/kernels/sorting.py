@@ -35,7 +35,7 @@ def _kind(stable: bool) -> Any:
     return "stable" if stable else None
 
 
-@kernel("sort_tile", shape=_same, flops=_work)
+@kernel("sort_tile", shape=_same, flops=_work, scratch=0.5)
 def sort_tile(x: Tile, *, axis: int = 0, stable: bool = False) -> Tile:
     """`np.sort` along an axis.
 
@@ -45,7 +45,7 @@ def sort_tile(x: Tile, *, axis: int = 0, stable: bool = False) -> Tile:
     return np.sort(x, axis=axis, kind=_kind(stable))
 
 
-@kernel("argsort_tile", shape=_same, dtype=_positions, flops=_work)
+@kernel("argsort_tile", shape=_same, dtype=_positions, flops=_work, scratch=0.5)
 def argsort_tile(x: Tile, *, axis: int = 0, stable: bool = True) -> Tile:
     """`np.argsort` along an axis.
 
@@ -91,6 +91,7 @@ def lexsort_tiles(*keys: Tile, axis: int) -> Tile:
     shape=lambda shape, *_: [tuple(shape)] * 2,
     dtype=lambda dtype, *_, **__: [dtype, np.dtype(np.intp)],
     flops=_work,
+    scratch=1.0,
 )
 def sort_pairs(x: Tile, start: int) -> list[Tile]:
     """A tile with one axis sorted, and where in the whole array its elements were.
@@ -169,7 +170,7 @@ def merge_runs(pieces: list[Tile]) -> Tile:
     return merged
 
 
-@kernel("merge_positions", shape=_total, dtype=_positions, flops=_merge_work)
+@kernel("merge_positions", shape=_total, dtype=_positions, flops=_merge_work, scratch=1.5)
 def merge_positions(pieces: list[Tile], positions: list[Tile]) -> Tile:
     """The positions that belong to sorted pieces, in the order of their merged values.
 

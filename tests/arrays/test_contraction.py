@@ -28,11 +28,13 @@ def products(draw: st.DrawFn) -> tuple[str, list[np.ndarray], list[object]]:
     """A spec, arrays of small integers (so that sums are exact), and chunks for each."""
     lengths = {c: draw(st.integers(0, 5)) for c in "ijkl"}
     rng = np.random.default_rng(draw(st.integers(0, 99)))
-    dtype = draw(st.sampled_from(DTYPES))
     operands = draw(st.lists(st.text("ijkl", max_size=3), min_size=1, max_size=3))
     used = sorted(set("".join(operands)))
     out = "".join(draw(st.permutations(draw(st.lists(st.sampled_from(used), unique=True)) if used else [])))
-    arrays = [values(rng, tuple(lengths[c] for c in own), dtype) for own in operands]
+    kinds = [draw(st.sampled_from(DTYPES)) for _ in operands]
+    arrays = [
+        values(rng, tuple(lengths[c] for c in own), kind) for own, kind in zip(operands, kinds, strict=True)
+    ]
     chunks = [draw(st.integers(1, 4)) for _ in operands]
     return ",".join(operands) + "->" + out, arrays, chunks
 

@@ -237,6 +237,7 @@ def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]
         return _diagonal(letters, out, node)
     axes = tuple(axis for axis, c in enumerate(letters) if c not in out)
     left = [c for c in letters if c in out]
+    node = cast(node, common)  # a sum in a narrower dtype than the product's would overflow
     kind = "any" if node.dtype == np.bool_ else "sum"
     total = folded(node, kind, axes, node.dtype, inner=node.dtype) if axes else node
     return permuted(total, tuple(left.index(c) for c in out))

@@ -57,9 +57,9 @@ def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> An
     array([1, 2])
     """
     check_device(device)
-    if not isinstance(x, ArrayBase):
+    if not isinstance(x, ArrayBase | np.ndarray):
         raise TypeError(f"Input should be an array. It is a {type(x).__name__}")
-    return _astype(x, dtype, copy=copy)
+    return _astype(x if isinstance(x, ArrayBase) else wrap(as_node(x)), dtype, copy=copy)
 
 
 def _view(self: Any, dtype: Any = None, type: Any = None) -> Any:

@@ -7,7 +7,8 @@ enumeration, and the program is called unproven.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -57,12 +58,22 @@ class _Prover:
         edges = self.edges()
         if self.findings is not None:
             for edge in edges:
-                self.in_order(edge)
+                with self.noted(edge.reader):
+                    self.in_order(edge)
             for statement in self.statements:
                 for slot, access in enumerate(statement.reads):
-                    self.is_written(statement, slot, access)
+                    with self.noted(statement.number):
+                        self.is_written(statement, slot, access)
         dependences = Dependences(self.statements, edges, self.overlap)
         return Proof(dependences, self.sets, tuple(self.reasons))
+
+    @contextmanager
+    def noted(self, statement: int) -> Generator[None]:
+        """Where isl gives up, the program is unproven: it is checked when its tasks are listed."""
+        try:
+            yield
+        except isl.Error as error:
+            self.note(statement, error)
 
     def access(self, statement: int, kind: str, slot: int) -> Any | None:
         """The map of an access, or None (with the reason noted) when it is not affine."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -10,11 +12,11 @@ from linnet.workers.queue import Entry, Lease, QueueSize
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS queue (
-    name TEXT PRIMARY KEY, priority INTEGER NOT NULL, ends REAL NOT NULL, receipt INTEGER NOT NULL,
-    deliveries INTEGER NOT NULL, dead INTEGER NOT NULL);
+    name TEXT PRIMARY KEY, priority INTEGER NOT NULL, ends REAL NOT NULL DEFAULT 0,
+    receipt INTEGER NOT NULL DEFAULT 0, deliveries INTEGER NOT NULL DEFAULT 0,
+    dead INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS queue_order ON queue (dead, priority DESC);
-CREATE TABLE IF NOT EXISTS queue_facts (key TEXT PRIMARY KEY, value);
-INSERT OR IGNORE INTO queue_facts VALUES ('receipt', 0);
+CREATE TABLE IF NOT EXISTS queue_facts (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 
@@ -34,48 +36,52 @@ class EmbeddedQueue:
                 tables.execute("UPDATE queue SET ends = 0")
                 tables.execute("INSERT OR REPLACE INTO queue_facts VALUES ('boot', ?)", (boot(),))
 
+    def __repr__(self) -> str:
+        return f"EmbeddedQueue({self.url})"
+
     def put(self, entries: Sequence[Entry], *, claim: int = 0, seconds: float = 0) -> list[Lease]:
         if not entries:
             return []
         with self._database.writing() as tables:
-            tables.executemany(
-                "INSERT OR IGNORE INTO queue VALUES (?, ?, 0, 0, 0, 0)",
-                [(entry.name, entry.priority) for entry in entries],
-            )
-            names = [entry.name for entry in entries[:claim]]
-            return self._leased(names, seconds) if names else []
+            tables.executemany("INSERT OR IGNORE INTO queue (name, priority) VALUES (?, ?)", entries)
+            free: list[tuple[str, int]] = []
+            for name in dict.fromkeys(entry.name for entry in entries[:claim]):
+                free += tables.execute(
+                    "SELECT name, deliveries FROM queue WHERE name = ? AND dead = 0 AND ends <= ?",
+                    (name, self._database.now()),
+                )
+            return self._leased(tables, free, seconds)
 
     def lease(self, limit: int, seconds: float) -> list[Lease]:
-        with self._database.writing() as tables:
-            rows = tables.execute(
-                "SELECT name FROM queue WHERE dead = 0 AND ends <= ? ORDER BY priority DESC LIMIT ?",
-                (self._database.now(), limit),
-            ).fetchall()
-            return self._leased([name for (name,) in rows], seconds)
-
-    def _leased(self, names: Sequence[str], seconds: float) -> list[Lease]:
-        """Leases of those of the tasks that nobody holds."""
         found: list[Lease] = []
-        now = self._database.now()
         with self._database.writing() as tables:
-            (receipt,) = tables.execute("SELECT value FROM queue_facts WHERE key = 'receipt'").fetchone()
-            for name in names:
-                ends, deliveries = tables.execute(
-                    "SELECT ends, deliveries FROM queue WHERE name = ?", (name,)
-                ).fetchone()
-                if ends > now:
-                    continue
-                if deliveries >= self._most:
-                    tables.execute("UPDATE queue SET dead = 1 WHERE name = ?", (name,))
-                    continue
-                receipt += 1
-                tables.execute(
-                    "UPDATE queue SET ends = ?, receipt = ?, deliveries = ? WHERE name = ?",
-                    (now + seconds, receipt, deliveries + 1, name),
-                )
-                found.append(Lease(name, str(receipt), deliveries + 1))
-            if found:
-                tables.execute("UPDATE queue_facts SET value = ? WHERE key = 'receipt'", (receipt,))
+            while len(found) < limit:
+                free = tables.execute(
+                    "SELECT name, deliveries FROM queue WHERE dead = 0 AND ends <= ? "
+                    "ORDER BY priority DESC LIMIT ?",
+                    (self._database.now(), limit - len(found)),
+                ).fetchall()
+                if not free:
+                    break
+                found += self._leased(tables, free, seconds)
+        return found
+
+    def _leased(
+        self, tables: sqlite3.Connection, free: Sequence[tuple[str, int]], seconds: float
+    ) -> list[Lease]:
+        """Leases of tasks that nobody holds; those that were delivered too often are set aside."""
+        ends = self._database.now() + seconds
+        found: list[Lease] = []
+        for name, deliveries in free:
+            if deliveries >= self._most:
+                tables.execute("UPDATE queue SET dead = 1 WHERE name = ?", (name,))
+                continue
+            receipt = int.from_bytes(os.urandom(7), "big")
+            tables.execute(
+                "UPDATE queue SET ends = ?, receipt = ?, deliveries = ? WHERE name = ?",
+                (ends, receipt, deliveries + 1, name),
+            )
+            found.append(Lease(name, str(receipt), deliveries + 1))
         return found
 
     def renew(self, leases: Sequence[Lease], seconds: float) -> list[bool]:
@@ -83,7 +89,7 @@ class EmbeddedQueue:
         with self._database.writing() as tables:
             return [
                 tables.execute(
-                    "UPDATE queue SET ends = ? WHERE name = ? AND receipt = ?",
+                    "UPDATE queue SET ends = ? WHERE name = ? AND receipt = ? AND dead = 0",
                     (ends, lease.name, int(lease.receipt)),
                 ).rowcount
                 == 1

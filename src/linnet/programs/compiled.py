@@ -76,6 +76,7 @@ class Compiled:
         self.statements = statements
         self.dependences = dependences
         self.sizes = {name: f"p{k}" for k, name in enumerate(program.roles(Size))}
+        self._temps = program.roles(Temp)
         labels = [*program.roles(Table), *dict(program.tables)]
         self.tables = {name: f"T{k}" for k, name in enumerate(labels)}
         self.names = Canonical(self.sizes, self.tables)
@@ -264,7 +265,7 @@ class Compiled:
     def key_text(self, array: str, index: Sequence[Expr], names: Canonical) -> str:
         texts = [code(names.rename(e), Identity()) for e in index]
         key = f"_new(_Key, ({array!r}, ({''.join(t + ', ' for t in texts).strip()})))"
-        role = self.program.roles(Temp).get(array)
+        role = self._temps.get(array)
         if role is None or role.of is None:
             return key
         base = self.key_text(role.of, index[1:], names)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,12 @@ class Enumerator:
     most: int | None = None
     """TooManyRows where a list would be longer than this."""
 
+    roles: dict[str, Any] = field(init=False)
+    """Of the arrays."""
+
+    def __post_init__(self) -> None:
+        self.roles = self.program.roles(In, Out, Temp)
+
     def columns(self, loops: Sequence[Loop], guards: Sequence[Expr]) -> dict[str, Any]:
         """Values of every loop variable, a column each, in the order of the loops."""
         table: dict[str, Any] = {"": np.zeros(1, dtype=np.int64)}
@@ -170,32 +176,37 @@ class Enumerator:
         number = np.int32 if total < 2**31 else np.int64
         sources: list[IntArray] = []
         targets: list[IntArray] = []
-        for array in self.program.roles(In, Out, Temp):
-            written = self.written(array, tables, offsets, number)
-            for statement, table in zip(self.statements, tables, strict=True):
-                for access in statement.reads:
-                    if access.array == array and len(table[""]):
-                        writer, reader = self.joined(written, statement, access, table, number)
-                        if self.checked:
-                            self.check_order(statement, access, writer, reader, tables, offsets)
-                        sources.append(writer)
-                        targets.append(reader + number(offsets[statement.number]))
+        writes, reads = _by_array(self.statements, "writes"), _by_array(self.statements, "reads")
+        for array in self.roles:
+            written = self.written(array, writes.get(array, ()), tables, offsets, number)
+            for statement, access in reads.get(array, ()):
+                table = tables[statement.number]
+                if not len(table[""]):
+                    continue
+                writer, reader = self.joined(written, statement, access, table, number)
+                if self.checked:
+                    self.check_order(statement, access, writer, reader, tables, offsets)
+                sources.append(writer)
+                targets.append(reader + number(offsets[statement.number]))
         start, child = _compressed(sources, targets, total, number)
         indices = tuple(_matrix(s, t) for s, t in zip(self.statements, tables, strict=True))
         degree = np.bincount(child, minlength=total).astype(number)
         return TaskArrays(offsets, indices, start, child, degree)
 
     def written(
-        self, array: str, tables: Sequence[dict[str, Any]], offsets: IntArray, number: Any
+        self,
+        array: str,
+        writes: Sequence[tuple[Statement, Access]],
+        tables: Sequence[dict[str, Any]],
+        offsets: IntArray,
+        number: Any,
     ) -> Written:
         parts: list[Part] = []
-        for statement, table in zip(self.statements, tables, strict=True):
-            for access in statement.writes:
-                if access.array != array:
-                    continue
-                row, index = self.tiles(table, access)
-                base = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
-                parts.append(Part(statement, access, base, base + number(offsets[statement.number]), index))
+        for statement, access in writes:
+            table = tables[statement.number]
+            row, index = self.tiles(table, access)
+            base = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
+            parts.append(Part(statement, access, base, base + number(offsets[statement.number]), index))
         made = Written(array, parts)
         if made.twice is not None:
             self.refuse_second(made, tables)
@@ -246,10 +257,10 @@ class Enumerator:
     ) -> None:
         """Every writer runs before its reader when the loops run one after another."""
         table = tables[reader.number]
-        for writer in self.statements:
-            mine = (writers >= offsets[writer.number]) & (writers < offsets[writer.number + 1])
-            if not mine.any():
-                continue
+        owners: IntArray = np.searchsorted(offsets, writers, side="right") - 1
+        present: set[int] = set(owners.tolist())
+        for owner in sorted(present):
+            writer, mine = self.statements[owner], owners == owner
             source, target = writers[mine] - offsets[writer.number], rows[mine]
             late = np.zeros(len(source), dtype=bool)
             equal = np.ones(len(source), dtype=bool)
@@ -286,7 +297,7 @@ class Enumerator:
 
     def must_be_written(self, access: Access) -> bool:
         """Whether a tile of this array that is read must have a writer (or be version 0)."""
-        role = self.program.roles(In, Out, Temp)[access.array]
+        role = self.roles[access.array]
         return not (isinstance(role, In) or (isinstance(role, Out) and role.fill is not None))
 
     def check_read(
@@ -294,7 +305,7 @@ class Enumerator:
     ) -> None:
         if not self.must_be_written(access):
             return
-        role = self.program.roles(In, Out, Temp)[access.array]
+        role = self.roles[access.array]
         missing = ~found
         if isinstance(role, Temp) and role.of:
             missing &= index[0] != 0
@@ -310,6 +321,15 @@ class Enumerator:
             access.at,
         )
         findings.raise_if_any(UnwrittenTileError)
+
+
+def _by_array(statements: Sequence[Statement], kind: str) -> dict[str, list[tuple[Statement, Access]]]:
+    """The accesses of all statements, by the array they name."""
+    found: dict[str, list[tuple[Statement, Access]]] = {}
+    for statement in statements:
+        for access in getattr(statement, kind):
+            found.setdefault(access.array, []).append((statement, access))
+    return found
 
 
 def _shared_loops(one: Statement, other: Statement) -> int:

@@ -44,6 +44,10 @@ class _Prover:
         self.findings = findings
         self.sets = Sets(program, statements)
         self.arrays = program.roles(In, Out, Temp)
+        self._writers: dict[str, list[tuple[Statement, int]]] = {}
+        for statement in statements:
+            for slot, write in enumerate(statement.writes):
+                self._writers.setdefault(write.array, []).append((statement, slot))
         self.reasons: dict[str, None] = {}
         self.relations: dict[Edge, Any] = {}
         self.exact = self.sets.assumptions_are_affine
@@ -90,7 +94,7 @@ class _Prover:
         self.reasons[line + why] = None
 
     def writers(self, array: str) -> list[tuple[Statement, int]]:
-        return [(s, k) for s in self.statements for k, w in enumerate(s.writes) if w.array == array]
+        return self._writers.get(array, [])
 
     def excluded(self, statement: Statement) -> bool:
         """Whether a violation may be excluded by an assumption; if so, it is left to enumeration."""

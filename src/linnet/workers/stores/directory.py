@@ -73,7 +73,7 @@ class DirectoryStore:
             self._refuse(error, "cannot be made a store")
 
     def put(self, key: str, parts: Sequence[Buffer]) -> None:
-        path = f"{self.path}/{checked(key)}"
+        path = self.file(key)
         try:
             written = self._written(parts)
         except OSError as error:
@@ -86,11 +86,11 @@ class DirectoryStore:
             self._refuse(error, f"{key} was not written")
 
     def get(self, key: str) -> memoryview:
-        path = f"{self.path}/{checked(key)}"
+        path = self.file(key)
         try:
             file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
-                return _contents(file)
+                return contents(file)
             finally:
                 os.close(file)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -102,7 +102,7 @@ class DirectoryStore:
 
     def size(self, key: str) -> int | None:
         try:
-            found = os.stat(f"{self.path}/{checked(key)}")
+            found = os.stat(self.file(key))
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -112,7 +112,7 @@ class DirectoryStore:
     def delete(self, keys: Iterable[str]) -> None:
         for key in keys:
             try:
-                os.unlink(f"{self.path}/{checked(key)}")
+                os.unlink(self.file(key))
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 continue
             except OSError as error:
@@ -127,6 +127,10 @@ class DirectoryStore:
         for key, size in self._walk(f"{folder}/" if folder else ""):
             if key.startswith(prefix):
                 yield key, size
+
+    def file(self, key: str) -> str:
+        """The path of what is stored under a key."""
+        return f"{self.path}/{checked(key)}"
 
     def close(self) -> None:
         with contextlib.suppress(OSError):  # others may write
@@ -147,7 +151,7 @@ class DirectoryStore:
             os.makedirs(self._writing, exist_ok=True)
             file = os.open(path, flags, 0o666)
         try:
-            _write(file, parts)
+            write(file, parts)
         except BaseException:
             os.unlink(path)
             raise
@@ -210,7 +214,7 @@ class DirectoryStore:
         raise StoreError(f"store {self.path}: {what}: {error.strerror or error}; {why}") from error
 
 
-def _write(file: int, parts: Sequence[Buffer]) -> None:
+def write(file: int, parts: Sequence[Buffer]) -> None:
     """All parts, one after the other, in as few calls as the system allows."""
     left = [view for view in map(memoryview, parts) if len(view)]
     while left:
@@ -221,7 +225,8 @@ def _write(file: int, parts: Sequence[Buffer]) -> None:
             left[0] = left[0][written:]
 
 
-def _contents(file: int) -> memoryview:
+def contents(file: int) -> memoryview:
+    """All that is in an open file: mapped, or read where that costs less."""
     found = os.fstat(file)
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

@@ -10,6 +10,7 @@ import typer
 
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
+from linnet.cli.worker import worker
 from linnet.errors import LinnetError
 
 app = typer.Typer(
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(doctor)
+app.command()(worker)
 
 
 def _show_version(asked: bool) -> None:

@@ -1,6 +1,6 @@
 """Bytes that say what they are: a mark, a version, a length and a checksum before the body.
 
-    mark: 4 bytes | version: 2 bytes | length of body: 4 bytes | checksum of body: 16 bytes | body
+mark: 4 bytes | version: 2 bytes | length of body: 4 bytes | checksum of body: 16 bytes | body
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Programs as bytes: versioned data with a checksum, and nothing that can run.
 
-`framing` says what stands before the body. The body is msgpack: nested lists whose first entry names the kind of node. Loading trusts
-nothing: sizes, depths, kinds, names and numbers are all checked, then the program goes
-through the same structural checks as one read from source. Kernels travel by name.
+`framing` says what stands before the body. The body is msgpack: nested lists whose first entry names
+the kind of node. Loading trusts nothing: sizes, depths, kinds, names and numbers are all checked, then the
+program goes through the same structural checks as one read from source. Kernels travel by name.
 """
 
 from __future__ import annotations

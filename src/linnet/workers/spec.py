@@ -102,7 +102,7 @@ class JobSpec:
             "total": self.total,
             "options": {name: getattr(self.options, name) for name in Options.__slots__},
         }
-        return framed(MARK, VERSION, cast("bytes", msgpack.packb(body)))
+        return framed(MARK, VERSION, msgpack.packb(body))
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> JobSpec:
@@ -110,7 +110,8 @@ class JobSpec:
         body = unframed(data, MARK, VERSION, "a job", most=_MOST)
         try:
             given: Any = msgpack.unpackb(body, strict_map_key=True)
-            options = {**given["options"], "imports": tuple(map(str, given["options"]["imports"]))}
+            options: dict[str, Any] = {**given["options"]}
+            options["imports"] = tuple(map(str, options["imports"]))
             spec = cls(
                 TileProgram.from_bytes(given["program"]),
                 {str(name): int(value) for name, value in given["sizes"].items()},
@@ -163,6 +164,6 @@ def _unpacked(given: Any) -> InputSpec:
     return InputSpec(
         Layout(tuple(tuple(int(edge) for edge in edges) for edges in boundaries)),
         kind,
-        complex(*fill) if isinstance(fill, list) else fill,
+        complex(*cast("list[float]", fill)) if isinstance(fill, list) else fill,
         frozenset(tuple(int(i) for i in index) for index in absent),
     )

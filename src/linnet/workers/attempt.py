@@ -1,0 +1,126 @@
+"""One attempt at a task: what it reads, what it computes, what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, cast
+
+import numpy as np
+
+from linnet.errors import InputError, UnwrittenTileError
+from linnet.kernels import get as get_kernel
+from linnet.programs import BoundProgram, Call, In, Out, Task, Temp
+from linnet.programs.results import failure, matched
+from linnet.programs.shapes import Shapes, operands
+from linnet.tiles import Tile, TileKey
+from linnet.workers.names import Seed, name_of
+from linnet.workers.queue import Lease
+from linnet.workers.spec import JobSpec
+
+
+@dataclass(slots=True, eq=False)
+class Attempt:
+    """A task in the hands of a worker."""
+
+    name: str
+    task: Task | Seed
+    lease: Lease | None
+    """None: it is run beside the attempt of another, without a lease."""
+    parents: Sequence[str]
+    token: int = 0
+    number: int = 1
+    """How many attempts there were, this one included."""
+    deaths: int = 0
+    published: Mapping[str, int] = field(default_factory=dict)
+    """The tokens of its parents."""
+    call: Call | None = None
+    tiles: dict[TileKey, Tile] = field(default_factory=dict)
+    """What it reads."""
+    results: list[tuple[TileKey, Tile]] = field(default_factory=list)
+    """What it computed."""
+    seconds: float = 0.0
+    """Time inside the kernel."""
+
+
+class Calls:
+    """Tasks of one job as calls of kernels."""
+
+    def __init__(self, spec: JobSpec) -> None:
+        self.bound: BoundProgram = spec.bound
+        self._inputs = spec.inputs
+        self._shapes = Shapes(spec.bound, spec.described)
+        self._roles = spec.program.arrays
+
+    def parents(self, task: Task | Seed) -> list[str]:
+        """Names of the tasks that write what a task reads."""
+        return [] if isinstance(task, Seed) else [name_of(each) for each in self.bound.parents(task)]
+
+    def has_seed(self, seed: Seed) -> bool:
+        """Whether a seed is one of this program."""
+        return seed.statement is None or seed.statement < len(self.bound.program.statements)
+
+    def operands(self, call: Call) -> list[TileKey]:
+        """The tiles that a call reads, each once."""
+        return list(dict.fromkeys(operands(call.args)))
+
+    def source(self, key: TileKey, published: Mapping[str, int]) -> int | Tile | None:
+        """The token a tile is stored under, None for an input, or the tile itself if it is filled."""
+        role = self._roles[key.array]
+        if isinstance(role, In):
+            given = self._inputs[key.array]
+            if key.index not in given.layout:
+                grid = "×".join(map(str, given.layout.grid))
+                raise InputError(
+                    f"{key} is read, but {key.array} was given as {grid} tiles; bind the program to that grid"
+                )
+            if key.index in given.absent:
+                assert given.fill is not None
+                return np.full(given.layout.tile_shape(key.index), given.fill, given.dtype, order="F")
+            return None
+        writer = self.bound.writer(key)
+        if writer is not None:
+            return published[name_of(writer)]
+        if isinstance(role, Out) and role.fill is not None:
+            shape, dtype = self._shapes.filled(key)
+            return np.full(shape, role.fill, dtype, order="F")
+        raise UnwrittenTileError(f"{key} is read, but no task writes it")
+
+    def compute(self, attempt: Attempt) -> None:
+        """Run the kernel of an attempt whose tiles are there."""
+        call, task = attempt.call, attempt.task
+        assert call is not None
+        assert isinstance(task, Task)
+        kernel = get_kernel(call.kernel)
+        arguments = [_filled_in(item, attempt.tiles) for item in call.args]
+        start = perf_counter()
+        try:
+            result = kernel.function(*arguments, **call.attributes)
+            attempt.results = matched(result, kernel.outputs, call)
+        except MemoryError:
+            raise
+        except Exception as error:
+            raise failure(error, self.bound, task, call) from error
+        attempt.seconds = perf_counter() - start
+        attempt.tiles = {}
+
+    def written(self, call: Call) -> list[TileKey]:
+        """The tiles that a call writes."""
+        return list(operands(call.outputs))
+
+    def is_needed(self, key: TileKey) -> bool:
+        """Whether anybody reads a tile, or it is part of the result."""
+        return not isinstance(self._roles[key.array], Temp) or bool(self.bound.readers(key))
+
+    def is_temporary(self, key: TileKey) -> bool:
+        """Whether a tile may be deleted when nobody needs it."""
+        return isinstance(self._roles[key.array], Temp)
+
+
+def _filled_in(item: Any, tiles: Mapping[TileKey, Tile]) -> Any:
+    if isinstance(item, TileKey):
+        return tiles[item]
+    if isinstance(item, list):
+        return [_filled_in(each, tiles) for each in cast("list[Any]", item)]
+    return item

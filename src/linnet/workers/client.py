@@ -1,0 +1,359 @@
+"""Jobs as users hold them: submitted, watched, waited for, cancelled, resumed, fetched."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from linnet.errors import (
+    InputError,
+    JobCancelledError,
+    JobError,
+    JobFailedError,
+    JobStoppedError,
+    LinnetError,
+)
+from linnet.kernels import get as get_kernel
+from linnet.programs import BoundProgram, In
+from linnet.programs.outputs import Outputs
+from linnet.programs.urgency import urgency
+from linnet.tiles import TiledArray, TileKey
+from linnet.tiles.codec import encoded
+from linnet.workers.address import Address
+from linnet.workers.launcher import Launcher, Limits
+from linnet.workers.launchers import make_launcher
+from linnet.workers.parts import Parts, open_parts
+from linnet.workers.provisioner import Policy, Sample, provision
+from linnet.workers.queue import Entry
+from linnet.workers.rebuilding import rebuild
+from linnet.workers.results import outputs, sweep
+from linnet.workers.serving import blas_core
+from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key, tile_key
+
+_POLL = (0.005, 0.1)
+"""Seconds between looks at a job, at first and at last."""
+_PERIOD = 0.5
+"""Seconds between looks of the provisioner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job is."""
+
+    state: str
+    """running, finished, failed, stopped or cancelled."""
+    done: int
+    """Tasks done."""
+    total: int
+    """Tasks in all."""
+    ready: int
+    """Tasks that wait for a worker."""
+    leased: int
+    """Tasks in the hands of workers."""
+    workers: int
+    """Workers that are alive."""
+    seconds: float
+    """From the first task begun to now, or to the last one done."""
+    reason: str = ""
+    """Why it failed or stopped."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.state}: {self.done} of {self.total} tasks, {self.ready} ready, {self.leased} under way, "
+            f"{self.workers} workers, {self.seconds:.1f} s" + (f": {self.reason}" if self.reason else "")
+        )
+
+
+class Job:
+    """A job of stateless workers."""
+
+    def __init__(
+        self, parts: Parts, spec: JobSpec, launcher: Launcher | None, policy: Policy, limits: Limits
+    ) -> None:
+        self._parts = parts
+        self._spec = spec
+        self._launcher = launcher
+        self._policy = policy
+        self._limits = limits
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.trace: list[Sample] = []
+        """What the provisioner saw, about twice a second."""
+
+    @property
+    def address(self) -> str:
+        """Where the job is: for `ln.attach` and `linnet worker`. It holds no secret."""
+        return self._parts.address.text
+
+    @property
+    def spec(self) -> JobSpec:
+        """What the job is."""
+        return self._spec
+
+    # ---- watching
+
+    def progress(self) -> Progress:
+        """How far the job is."""
+        status = self._parts.ledger.status()
+        size = self._parts.queue.size()
+        alive = len(self._parts.ledger.workers(within=self._policy.silence))
+        until = status.now if status.state == "running" else status.last
+        seconds = max(0.0, until - status.first) if status.first else 0.0
+        return Progress(
+            status.state, status.done, status.total, size.ready, size.leased, alive, seconds, status.reason
+        )
+
+    def facts(self) -> dict[str, float]:
+        """What all workers together have counted: tasks, bytes read and written, …"""
+        total: dict[str, float] = {}
+        for worker in self._parts.ledger.workers():
+            for name, value in worker.facts.items():
+                total[name] = total.get(name, 0.0) + value
+        return total
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the job is finished.
+
+        TimeoutError if that takes longer than `timeout` seconds; the job's own error if it failed,
+        stopped or was cancelled.
+        """
+        start = time.monotonic()
+        pause = _POLL[0]
+        while True:
+            status = self._parts.ledger.status()
+            if status.state == "finished":
+                self._end()
+                return
+            if status.state != "running":
+                self._end()
+                raise _ERRORS[status.state](status.reason or f"the job was {status.state}")
+            if timeout is not None and time.monotonic() - start > timeout:
+                raise TimeoutError(f"after {timeout} seconds the job is not finished; {self.progress()}")
+            self._look_at_workers()
+            time.sleep(pause)
+            pause = min(1.5 * pause, _POLL[1])
+
+    def _look_at_workers(self) -> None:
+        """Workers that cannot even begin will not finish the job: say so."""
+        if self._launcher is None or (problem := self._launcher.problem()) is None:
+            return
+        if not self._parts.ledger.workers(within=self._policy.silence):
+            self._end()
+            raise JobError(f"no worker is alive: {problem}")
+
+    def result(self) -> Outputs:
+        """The outputs of the finished job, by name; tiles are read when they are asked for."""
+        self.wait()
+        return outputs(self._parts, self._spec)
+
+    # ---- changing
+
+    def cancel(self) -> None:
+        """Stop the job; workers leave. What is done is kept, and `resume` goes on."""
+        self._parts.ledger.halt("cancelled", "cancelled by its client")
+        self._end()
+
+    def resume(self, *, workers: int | tuple[int, int] | Policy | None = None) -> None:
+        """Go on after anything: a failure, a stop, the loss of every worker, of tiles, of the ledger."""
+        self._end()
+        try:
+            ready = self._parts.ledger.resume()
+        except LinnetError:
+            rebuild(self._parts, self._spec)
+            ready = self._parts.ledger.resume()
+        self._parts.queue.clear()
+        self._parts.queue.put([Entry(name, self._spec.priority(name)) for name in ready])
+        if workers is not None:
+            self._policy = _policy(workers)
+        self.provision()
+
+    def delete(self) -> None:
+        """Forget the job: its tiles, inputs and outputs among them, its queue and its ledger."""
+        if self._parts.ledger.status().state == "running":
+            self.cancel()
+        self._end()
+        self._parts.store.delete([key for key, _ in self._parts.store.list(f"{self._parts.address.job}/")])
+        self._parts.queue.clear()
+        self._parts.ledger.drop()
+
+    # ---- workers
+
+    def provision(self) -> None:
+        """Let this process see to it that there are workers, while the job runs."""
+        if self._launcher is None:
+            return
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._provision, name="provisioner", daemon=True)
+        self._thread.start()
+
+    def _provision(self) -> None:
+        assert self._launcher is not None
+        imports = self._spec.options.imports
+        while not self._stop.is_set():
+            try:
+                sample = provision(self._parts, self._launcher, self._policy, self._limits, imports)
+            except (LinnetError, OSError):
+                # The ledger does not answer now; workers go on, and so does this.
+                self._stop.wait(_PERIOD)
+                continue
+            self.trace.append(sample)
+            self._stop.wait(_PERIOD)
+
+    def _end(self) -> None:
+        """Start no more workers; tidy up after a finished job."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+            if self._parts.ledger.status().state == "finished":
+                sweep(self._parts, self._spec)
+
+    def close(self) -> None:
+        """Let go of the job; its workers go on."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._launcher is not None:
+            self._launcher.close()
+        self._parts.close()
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Job({self.address!r})"
+
+
+_ERRORS = {"failed": JobFailedError, "stopped": JobStoppedError, "cancelled": JobCancelledError}
+
+
+def submit(
+    bound: BoundProgram,
+    inputs: Mapping[str, TiledArray],
+    *,
+    store: str | os.PathLike[str] | None = None,
+    ledger: str | None = None,
+    queue: str | None = None,
+    workers: int | tuple[int, int] | Policy = 2,
+    launcher: str | Launcher | None = "processes",
+    limits: Limits | None = None,
+    options: Options | None = None,
+    name: str | None = None,
+) -> Job:
+    """Give a program to stateless workers; returns at once.
+
+    `store` is a directory (default: one of the user's cache) or a URL, `ledger` and `queue` URLs of
+    servers (default: files in that directory). `launcher` starts `workers` workers, as many as suit what
+    is ready where two numbers are given, least and most; None: somebody else does (`linnet worker
+    ADDRESS`).
+    """
+    limits = limits or Limits()
+    address = Address(
+        str(store if store is not None else default_store()), name or os.urandom(8).hex(), ledger, queue
+    )
+    spec = _spec(bound, inputs, options or Options())
+    made = make_launcher(launcher) if isinstance(launcher, str) else launcher
+    parts = open_parts(address, create=True)
+    _store_inputs(parts, inputs)
+    parts.store.put(spec_key(address.job), [spec.to_bytes()])
+    parts.ledger.create(spec.total)
+    if spec.total:
+        parts.queue.put([Entry("@", spec.priority("@"))])
+    job = Job(parts, spec, made, _policy(workers), limits)
+    job.provision()
+    return job
+
+
+def attach(
+    address: str,
+    *,
+    workers: int | tuple[int, int] | Policy = 0,
+    launcher: str | Launcher | None = "processes",
+    limits: Limits | None = None,
+) -> Job:
+    """A job by its address: to watch it, wait for it, cancel or resume it, fetch its result.
+
+    With `workers`, this process sees to it that there are so many, as `submit` does.
+    """
+    parts = open_parts(address)
+    spec = parts.spec()
+    made = make_launcher(launcher) if isinstance(launcher, str) else launcher
+    job = Job(parts, spec, made, _policy(workers or 1), limits or Limits())
+    if workers:
+        job.provision()
+    return job
+
+
+def _policy(workers: int | tuple[int, int] | Policy) -> Policy:
+    if isinstance(workers, Policy):
+        return workers
+    least, most = (workers, workers) if isinstance(workers, int) else workers
+    if not 1 <= least <= most:
+        raise InputError(f"workers={workers!r}: give a number of at least 1, or (least, most)")
+    return Policy(most=most, least=least)
+
+
+def default_store() -> Path:
+    """Where jobs are kept unless told otherwise."""
+    base = os.environ.get("LINNET_HOME") or Path.home() / ".cache" / "linnet"
+    return Path(base) / "jobs"
+
+
+def _spec(bound: BoundProgram, inputs: Mapping[str, TiledArray], options: Options) -> JobSpec:
+    program = bound.program
+    expected = [name for name, role in program.arrays.items() if isinstance(role, In)]
+    if set(expected) != set(inputs):
+        raise InputError(
+            f"{program.name} takes the arrays {', '.join(expected) or 'none'}; "
+            f"given: {', '.join(inputs) or 'none'}"
+        )
+    described = {
+        name: InputSpec(
+            array.layout,
+            array.dtype,
+            array.fill,
+            frozenset() if array.fill is None else frozenset(set(array.layout.indices()) - set(array.tiles)),
+        )
+        for name, array in inputs.items()
+    }
+    options = Options(
+        lease=options.lease,
+        grace=options.grace,
+        delete=options.delete,
+        compression=options.compression,
+        imports=tuple(dict.fromkeys([*options.imports, *_modules(bound)])),
+        blas=options.blas or blas_core(),
+    )
+    tables = {name: list(bound.tables[name].values()) for name in program.tables}
+    return JobSpec(program, bound.sizes, tables, described, urgency(bound), bound.count(), options)
+
+
+def _modules(bound: BoundProgram) -> Sequence[str]:
+    """Modules outside Linnet in which kernels of a program are; a worker must be able to import them."""
+    found: dict[str, None] = {}
+    for statement in bound.program.statements:
+        function: Any = get_kernel(statement.kernel).function
+        module = getattr(function, "__module__", "") or ""
+        if module == "__main__":
+            raise InputError(
+                f"kernel {statement.kernel!r} is defined in the script itself, which workers cannot import; "
+                "put it into a module of its own"
+            )
+        if module.partition(".")[0] != "linnet":
+            found[module] = None
+    return list(found)
+
+
+def _store_inputs(parts: Parts, inputs: Mapping[str, TiledArray]) -> None:
+    for name, array in inputs.items():
+        for index in array.tiles:
+            key = tile_key(parts.address.job, TileKey(name, index), None)
+            parts.store.put(key, encoded(array.tiles[index]))

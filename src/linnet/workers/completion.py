@@ -1,0 +1,134 @@
+"""The last steps of tasks: tiles stored, the ledger told, children put into the queue; and undoing losses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+
+from linnet.errors import StoreError
+from linnet.programs import In, Task
+from linnet.tiles import TileKey
+from linnet.workers.attempt import Attempt, Calls
+from linnet.workers.expansion import children_of
+from linnet.workers.ledger import PAGE, Completion
+from linnet.workers.names import Seed, name_of, named
+from linnet.workers.parts import Parts
+from linnet.workers.queue import Entry, Lease
+from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.traffic import Traffic
+
+_DELETED_AT_ONCE = 500
+
+
+class Completions:
+    """What a worker does with attempts that were computed."""
+
+    def __init__(self, parts: Parts, spec: JobSpec, calls: Calls, traffic: Traffic) -> None:
+        self._ledger, self._queue = parts.ledger, parts.queue
+        self._job = parts.address.job
+        self._spec, self._calls, self._traffic = spec, calls, traffic
+
+    def write(self, attempt: Attempt) -> None:
+        """Store the results of an attempt under its token."""
+        tiles = [
+            (tile_key(self._job, key, attempt.token), tile)
+            for key, tile in attempt.results
+            if self._calls.is_needed(key)
+        ]
+        self._traffic.write(tiles)
+
+    def complete(self, attempts: Sequence[Attempt], claim: int) -> list[Lease]:
+        """Tell the ledger, put ready children into the queue, take the tasks out of it.
+
+        Up to `claim` of the children are leased at once: their leases are returned.
+        """
+        late: list[Attempt] = []
+        with self._ledger.grouped():
+            ready: dict[str, None] = {}
+            pages = [self._completion(each, late, ready) for each in attempts]
+            for attempt, done in zip(attempts, self._ledger.complete(pages), strict=True):
+                ready.update(dict.fromkeys(done.ready))
+                if done.token != attempt.token:
+                    late.append(attempt)
+            entries = [Entry(name, self._spec.priority(name)) for name in ready]
+            entries.sort(key=lambda entry: -entry.priority)
+            leases = self._queue.put(entries, claim=claim, seconds=self._spec.options.lease)
+            self._queue.remove([each.lease for each in attempts if each.lease is not None])
+        for attempt in late:
+            # Another attempt was first: nobody will ever read these tiles.
+            self._traffic.delete(tile_key(self._job, key, attempt.token) for key, _ in attempt.results)
+        return leases
+
+    def _completion(self, attempt: Attempt, late: list[Attempt], ready: dict[str, None]) -> Completion:
+        """The last page of children of an attempt; those before it are told at once."""
+        counted = not isinstance(attempt.task, Seed)
+        children = children_of(self._calls.bound, attempt.task)
+        page = list(islice(children, PAGE))
+        while following := list(islice(children, PAGE)):
+            (done,) = self._ledger.complete(
+                [Completion(attempt.name, attempt.token, page, (), last=False, counted=counted)]
+            )
+            self._put(done.ready)
+            page = following
+        return Completion(
+            attempt.name, attempt.token, page, attempt.parents, counted=counted, seconds=attempt.seconds
+        )
+
+    def _put(self, names: Iterable[str]) -> None:
+        self._queue.put([Entry(name, self._spec.priority(name)) for name in names])
+
+    # ---- what nobody needs
+
+    def delete_unneeded(self, grace: float) -> None:
+        """Delete the tiles of tasks whose children are all done, for at least `grace` seconds."""
+        gone = self._ledger.discarded(grace, _DELETED_AT_ONCE)
+        self._traffic.delete(
+            tile_key(self._job, key, token)
+            for name, token in gone
+            for key in self._outputs(name)
+            if self._calls.is_temporary(key)
+        )
+
+    def _outputs(self, name: str) -> list[TileKey]:
+        task = named(name)
+        return self._calls.written(self._calls.bound.call(task)) if isinstance(task, Task) else []
+
+    # ---- what was lost
+
+    def recover(self, attempt: Attempt, error: StoreError) -> str | None:
+        """Let the tasks whose tiles an attempt misses run again; returns why the job fails, if it must.
+
+        An attempt whose task was done meanwhile misses its tiles because they were deleted: it is over.
+        """
+        (published,) = self._ledger.published([attempt.name])
+        if published:
+            return None
+        assert attempt.call is not None
+        lost = [key for key in self._calls.operands(attempt.call) if not self._readable(attempt, key)]
+        inputs = [key for key in lost if isinstance(self._spec.program.arrays[key.array], In)]
+        if inputs:
+            return f"{inputs[0]} is an input of the job and cannot be read: {error}"
+        bound = self._calls.bound
+        for writer in {bound.writer(key) for key in lost}:
+            assert writer is not None
+            name = name_of(writer)
+            parents = [name_of(each) for each in bound.parents(writer)]
+            self._ledger.reopen(name, attempt.published[name], parents, attempt.name)
+            self._put([name])
+        if not lost:
+            # It can be read now: begin again.
+            self._ledger.forget(attempt.name, attempt.token)
+            self._put([attempt.name])
+        return None
+
+    def _readable(self, attempt: Attempt, key: TileKey) -> bool:
+        source = self._calls.source(key, attempt.published)
+        if source is not None and not isinstance(source, int):
+            return True
+        place = tile_key(self._job, key, source)
+        try:
+            self._traffic.read([place])
+        except StoreError:
+            self._traffic.delete([place] if isinstance(source, int) else [])
+            return False
+        return True

@@ -1,0 +1,61 @@
+"""What a launcher is: it starts workers for a job, somewhere, and then knows nothing of them.
+
+Who is at work is told by the ledger. A worker is given a name before it is started, so that it counts
+as one from then on, and is not started twice while it is on its way.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What each worker may use; also to emulate a cloud function on one machine."""
+
+    memory: int | None = None
+    """Bytes of address space."""
+    runtime: float | None = None
+    """Seconds it may run."""
+    cold_start: float = 0.0
+    """Seconds it waits before it begins."""
+    store_delay: float = 0.0
+    """Seconds added to every request to the store."""
+    cache: int | None = None
+    """Bytes of tiles that the workers of one host keep in memory; None: a quarter of the host's."""
+    width: int = 3
+    """Batches of tasks in hand."""
+    timeout: float = 10.0
+    """Seconds without work after which it goes."""
+
+
+class Launcher(Protocol):
+    """Starts workers."""
+
+    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+        """Start a worker of each name for the job at an address, and return without waiting.
+
+        Modules in `imports` may be imported by the worker, no others.
+        """
+        ...
+
+    def problem(self) -> str | None:
+        """Why workers that were started ended at once, if they did; None: all is well, or nothing known."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds; workers go on."""
+        ...
+
+
+def worker_names(count: int) -> list[str]:
+    """Names for new workers, which no others have.
+
+    >>> len(set(worker_names(3)))
+    3
+    """
+    return [f"{socket.gethostname()}/{os.urandom(5).hex()}" for _ in range(count)]

@@ -1,0 +1,99 @@
+"""Workers as processes of this machine: the default."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from linnet.workers.launcher import Limits
+
+_SHOWN = 2000
+"""Characters of a log that are shown."""
+
+
+class Processes:
+    """Starts workers that outlive the client.
+
+    What they print goes to files in `logs`; one is told of when workers cannot even begin.
+    """
+
+    def __init__(self, *, logs: str | os.PathLike[str] | None = None) -> None:
+        self._logs = Path(logs or tempfile.mkdtemp(prefix="linnet-logs-"))
+        self._lock = threading.Lock()
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+        self._logs.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            log = self._log(name)
+            with open(log, "wb") as out:
+                child = subprocess.Popen(
+                    command(address, name, limits, imports),
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
+                    env=environment(),
+                    start_new_session=True,
+                )
+            with self._lock:
+                self._children[name] = child
+
+    def _log(self, name: str) -> Path:
+        return self._logs / f"{name.replace('/', '-')}.log"
+
+    @property
+    def pids(self) -> list[int]:
+        """Of the workers started here that run."""
+        with self._lock:
+            return [child.pid for child in self._children.values() if child.poll() is None]
+
+    def problem(self) -> str | None:
+        with self._lock:
+            ended = [(name, child) for name, child in self._children.items() if child.poll() is not None]
+        for name, child in reversed(ended):
+            if child.returncode is not None and child.returncode > 0:
+                said = self._log(name).read_text(errors="replace")[-_SHOWN:].strip()
+                return f"worker {name} ended with status {child.returncode}: {said or 'it said nothing'}"
+        return None
+
+    def close(self) -> None:
+        with self._lock:
+            for child in self._children.values():
+                child.poll()
+
+    def __repr__(self) -> str:
+        return f"Processes(logs={str(self._logs)!r})"
+
+
+def command(address: str, name: str, limits: Limits, imports: Sequence[str]) -> list[str]:
+    """The command line of a worker; secrets are not in it."""
+    options: list[str] = ["--name", name, "--width", str(limits.width), "--timeout", str(limits.timeout)]
+    for option, value in (
+        ("--memory", limits.memory),
+        ("--runtime", limits.runtime),
+        ("--cold-start", limits.cold_start or None),
+        ("--store-delay", limits.store_delay or None),
+        ("--cache", limits.cache),
+    ):
+        if value is not None:
+            options += [option, str(value)]
+    for module in imports:
+        options += ["--allow", module]
+    return [sys.executable, "-m", "linnet.cli", "worker", address, *options]
+
+
+def environment() -> dict[str, str]:
+    """Where a worker finds what the client finds, and one BLAS thread for each worker."""
+    found = dict(os.environ)
+    paths = [path for path in sys.path if path]
+    found["PYTHONPATH"] = os.pathsep.join(
+        dict.fromkeys([*paths, *found.get("PYTHONPATH", "").split(os.pathsep)])
+    )
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        found[name] = "1"
+    return found

@@ -1,0 +1,47 @@
+"""Workers as threads of this process: for tests, and for jobs so small that a process would cost more."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from linnet.workers.launcher import Limits
+from linnet.workers.serving import serve
+from linnet.workers.worker import Worker
+
+
+class WorkerThreads:
+    """Starts workers in threads; they end with the process."""
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+        self._problem: str | None = None
+        self.workers: dict[str, Worker] = {}
+        """Those that were started, by name."""
+
+    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+        for name in names:
+            thread = threading.Thread(
+                target=self._serve, args=(address, name, limits, tuple(imports)), name=name, daemon=True
+            )
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, address: str, name: str, limits: Limits, imports: Sequence[str]) -> None:
+        def started(worker: Worker) -> None:
+            self.workers[name] = worker
+
+        try:
+            serve(address, name, limits, imports, started=started)
+        except Exception as error:
+            self._problem = f"worker {name}: {type(error).__name__}: {error}"
+
+    def problem(self) -> str | None:
+        return self._problem
+
+    def close(self) -> None:
+        for thread in self._threads:
+            thread.join(timeout=10)
+
+    def __repr__(self) -> str:
+        return "WorkerThreads()"

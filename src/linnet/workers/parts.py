@@ -1,0 +1,84 @@
+"""The parts of a job, opened from its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from linnet.errors import AddressError, MissingTileError
+from linnet.workers.address import Address
+from linnet.workers.embedded import Database, EmbeddedLedger, EmbeddedQueue
+from linnet.workers.ledger import Ledger
+from linnet.workers.queue import Queue
+from linnet.workers.spec import JobSpec, spec_key
+from linnet.workers.store import Store, open_store
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Store, ledger and queue of one job."""
+
+    address: Address
+    store: Store
+    ledger: Ledger
+    queue: Queue
+
+    def spec(self) -> JobSpec:
+        """The job as it was stored; AddressError if there is none."""
+        try:
+            return JobSpec.from_bytes(memoryview(self.store.get(spec_key(self.address.job))))
+        except MissingTileError:
+            raise AddressError(
+                f"there is no job {self.address.job!r} in {self.store.url}; was it deleted?"
+            ) from None
+
+    def close(self) -> None:
+        """Let go of connections and files."""
+        self.queue.close()
+        self.ledger.close()
+        self.store.close()
+
+
+def open_parts(address: Address | str, *, silence: float = 5.0, create: bool = False) -> Parts:
+    """The parts of a job, of one that is there or (`create`) of one to be made.
+
+    `silence` is how many seconds a worker may not be heard of before it is taken for dead.
+    """
+    address = Address.parse(address)
+    store = open_store(address.store)
+    board = _board(address) if address.ledger is None else None
+    if board is not None:
+        if create:
+            board.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            database = Database(board, create=create)
+        except FileNotFoundError:
+            raise AddressError(
+                f"there is no job {address.job!r} in {address.store}; was it deleted?"
+            ) from None
+        ledger: Ledger = EmbeddedLedger(database, silence=silence)
+        if address.queue is None:
+            return Parts(address, store, ledger, EmbeddedQueue(database))
+    else:
+        from linnet.workers.remote import open_ledger
+
+        assert address.ledger is not None
+        ledger = open_ledger(address.ledger, address.job, silence=silence)
+    from linnet.workers.remote import open_queue
+
+    place = address.queue or address.ledger
+    assert place is not None
+    return Parts(address, store, ledger, open_queue(place, address.job))
+
+
+def _board(address: Address) -> Path:
+    """Where the embedded queue and ledger are: beside the tiles, in a directory of this host."""
+    scheme = urlsplit(address.store).scheme if "://" in address.store else "file"
+    if scheme != "file":
+        raise AddressError(
+            f"tiles in {scheme}:// need a ledger that all workers reach: give ledger='redis://...', "
+            "or a local directory as the store"
+        )
+    folder = unquote(urlsplit(address.store).path) if "://" in address.store else address.store
+    return Path(folder) / ".boards" / f"{address.job}.sqlite"

@@ -1,0 +1,110 @@
+"""A worker from its address to its end: parts opened, job understood, limits set."""
+
+from __future__ import annotations
+
+import importlib
+import resource
+import time
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import threadpoolctl
+
+from linnet.errors import JobError
+from linnet.tiles.codec import Compression
+from linnet.workers.cache import TileCache
+from linnet.workers.launcher import Limits
+from linnet.workers.parts import Parts, open_parts
+from linnet.workers.spec import JobSpec
+from linnet.workers.store import Store
+from linnet.workers.stores.delayed import Delayed
+from linnet.workers.traffic import Traffic
+from linnet.workers.worker import Ending, Settings, Worker
+
+_REMOTE_THREADS = 8
+"""Tiles on their way at a time where the store is not on this machine."""
+
+
+def serve(
+    address: str,
+    name: str = "",
+    limits: Limits | None = None,
+    allowed: Sequence[str] = (),
+    *,
+    any_blas: bool = False,
+    started: Callable[[Worker], None] | None = None,
+) -> Ending:
+    """Work on a job until there is nothing more to do; `started` is handed the worker before it begins."""
+    limits = limits or Limits()
+    if limits.cold_start:
+        time.sleep(limits.cold_start)
+    if limits.memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    parts = open_parts(address)
+    try:
+        spec = parts.spec()
+        import_kernels(spec, allowed)
+        check_blas(spec, any_blas)
+        traffic, cache = open_traffic(parts, spec, limits)
+        settings = Settings(limits.width, limits.timeout, limits.runtime, name)
+        worker = Worker(parts, spec, traffic, settings)
+        if started is not None:
+            started(worker)
+        with threadpoolctl.threadpool_limits(1):
+            ending = worker.run()
+        traffic.close()
+        if cache is not None:
+            cache.close()
+        return ending
+    finally:
+        parts.close()
+
+
+def open_traffic(parts: Parts, spec: JobSpec, limits: Limits) -> tuple[Traffic, TileCache | None]:
+    """The way to a job's tiles."""
+    store: Store = Delayed(parts.store, limits.store_delay) if limits.store_delay else parts.store
+    size = limits.cache if limits.cache is not None else _quarter()
+    cache = TileCache(f"{parts.store.url} {parts.address.job}", size) if size else None
+    near = parts.store.url.startswith(("file:", "memory:")) and not limits.store_delay
+    compression = cast("Compression | None", spec.options.compression)
+    return Traffic(store, cache, compression, 1 if near else _REMOTE_THREADS), cache
+
+
+def _quarter() -> int:
+    """A quarter of this host's memory."""
+    with open("/proc/meminfo") as lines:
+        return int(next(lines).split()[1]) * 1024 // 4
+
+
+def import_kernels(spec: JobSpec, allowed: Sequence[str]) -> None:
+    """Import the modules a job asks for; refuse those this worker was not told to allow."""
+    for module in spec.options.imports:
+        if module not in allowed:
+            raise JobError(
+                f"the job wants to import {module!r}, which this worker does not allow; "
+                f"start it with --allow {module} if you trust that module"
+            )
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise JobError(
+                f"the job's kernels are in {module!r}, which cannot be imported here: {error}; "
+                "install it where workers run"
+            ) from error
+
+
+def blas_core() -> str:
+    """The name of the BLAS core in use: with another, bits of results may differ."""
+    libraries: list[dict[str, str]] = threadpoolctl.threadpool_info()
+    found = {f"{each['internal_api']}/{each.get('architecture', '')}" for each in libraries}
+    return " ".join(sorted(found))
+
+
+def check_blas(spec: JobSpec, any_blas: bool) -> None:
+    """Refuse a worker whose results could differ in their last bits."""
+    here = blas_core()
+    if spec.options.blas and not any_blas and here != spec.options.blas:
+        raise JobError(
+            f"the job was begun with the BLAS {spec.options.blas!r}, this worker has {here!r}: results could "
+            "differ in their last bits; allow it with --any-blas"
+        )

@@ -1,0 +1,209 @@
+"""The first steps of tasks: leased, begun, their tiles read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from linnet.errors import DamagedTileError, LinnetError, MissingTileError, StoreError, WireError
+from linnet.programs import Task
+from linnet.tiles import TileKey
+from linnet.workers.attempt import Attempt, Calls
+from linnet.workers.completion import Completions
+from linnet.workers.holding import Holding
+from linnet.workers.ledger import QUARANTINE_DEATHS, Begun, Start
+from linnet.workers.names import Seed, name_of, named
+from linnet.workers.parts import Parts
+from linnet.workers.queue import Entry, Lease
+from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.traffic import Traffic
+
+_STRAGGLER = (4.0, 2.0)
+"""A task is run a second time after so many times its kind's usual time, and so many seconds."""
+_PATIENCE = 30.0
+"""Seconds that a store may fail before the job is stopped."""
+_PAUSE = 0.5
+"""Seconds to wait after the store failed."""
+
+
+class Taker:
+    """Takes tasks for a worker; `halt` is called when the job does not go on."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        spec: JobSpec,
+        calls: Calls,
+        traffic: Traffic,
+        holding: Holding,
+        worker: str,
+        halt: Callable[[], None],
+    ) -> None:
+        self._ledger, self._queue = parts.ledger, parts.queue
+        self._job = parts.address.job
+        self._spec, self._calls, self._traffic = spec, calls, traffic
+        self._completions = Completions(parts, spec, calls, traffic)
+        self._holding = holding
+        self._worker = worker
+        self._halt = halt
+        self._trouble = 0.0
+
+    def take(self, most: int) -> list[Attempt]:
+        """Lease and begin some tasks; one that kills workers comes alone."""
+        with self._ledger.grouped():
+            leases = self._holding.claimed(most)
+            if len(leases) < most:
+                more = self._queue.lease(most - len(leases), self._spec.options.lease)
+                self._holding.hold(more)
+                leases += more
+            attempts = [each for lease in leases if (each := self._understood(lease)) is not None]
+            return self._runnable(attempts, self._begin(attempts))
+
+    def _understood(self, lease: Lease) -> Attempt | None:
+        """The task of a message; a message that names no task of the program is thrown away."""
+        try:
+            task = named(lease.name)
+            known = task in self._calls.bound if isinstance(task, Task) else self._calls.has_seed(task)
+        except WireError:
+            known, task = False, Seed()
+        if not known:
+            self._drop(lease)
+            return None
+        return Attempt(lease.name, task, lease, self._calls.parents(task))
+
+    def _begin(self, attempts: Sequence[Attempt], *, extra: bool = False) -> list[Begun]:
+        if not attempts:
+            return []
+        return self._ledger.begin([Start(each.name, each.parents, extra) for each in attempts], self._worker)
+
+    def _runnable(self, attempts: list[Attempt], begun: list[Begun]) -> list[Attempt]:
+        """Those attempts that are to be run."""
+        found: list[Attempt] = []
+        for attempt, answer in zip(attempts, begun, strict=True):
+            attempt.token, attempt.number, attempt.deaths = answer.token, answer.attempt, answer.deaths
+            attempt.published = dict(zip(attempt.parents, answer.published, strict=False))
+            if answer.state == "run":
+                found.append(attempt)
+            elif answer.state == "halt":
+                self.give_back(attempt)
+                self._halt()
+            elif attempt.lease is not None:
+                self._drop(attempt.lease)
+        suspect = next((attempt for attempt in found if attempt.deaths), None)
+        if suspect is None:
+            return found
+        for other in found:
+            if other is not suspect:
+                self.give_back(other)
+        if suspect.deaths > QUARANTINE_DEATHS:
+            self.fail(suspect, self._verdict(suspect))
+            return []
+        return [suspect]
+
+    def _verdict(self, attempt: Attempt) -> str:
+        task = attempt.task
+        where = self._calls.bound.where(task) if isinstance(task, Task) else attempt.name
+        return (
+            f"task {attempt.name} ended the worker that computed it {attempt.deaths} times, the last "
+            f"{QUARANTINE_DEATHS} while it ran alone: its kernel crashes, or needs more memory than a "
+            f"worker has\n  in {where}"
+        )
+
+    # ---- reading
+
+    def read(self, attempt: Attempt) -> bool:
+        """Read what an attempt needs; False if it is over."""
+        if isinstance(attempt.task, Seed):
+            return True
+        try:
+            attempt.call = self._calls.bound.call(attempt.task)
+            stored: dict[str, None] = {}
+            keys: list[TileKey] = []
+            for key in self._calls.operands(attempt.call):
+                source = self._calls.source(key, attempt.published)
+                if source is None or isinstance(source, int):
+                    stored[tile_key(self._job, key, source)] = None
+                    keys.append(key)
+                else:
+                    attempt.tiles[key] = source
+            attempt.tiles.update(zip(keys, self._traffic.read(list(stored)), strict=True))
+        except (MissingTileError, DamagedTileError) as error:
+            self._lost(attempt, error)
+            return False
+        except StoreError as error:
+            self.troubled(attempt, error)
+            return False
+        except (LinnetError, MemoryError) as error:
+            self.fail(attempt, told(error))
+            return False
+        self._trouble = 0.0
+        return True
+
+    def _lost(self, attempt: Attempt, error: StoreError) -> None:
+        """A tile is not there: let its task run again, unless this attempt is late anyway."""
+        hopeless = self._completions.recover(attempt, error)
+        if hopeless is not None:
+            self.fail(attempt, hopeless)
+        elif attempt.lease is not None:
+            self._drop(attempt.lease)
+
+    # ---- ends before the end
+
+    def troubled(self, attempt: Attempt, error: StoreError) -> None:
+        """The store does not do what it should: give the task back, and the job up if that lasts."""
+        now = time.monotonic()
+        self._trouble = self._trouble or now
+        self.give_back(attempt)
+        if now - self._trouble > _PATIENCE:
+            self._ledger.halt("stopped", f"the store failed for {_PATIENCE:.0f} seconds: {error}")
+            self._halt()
+        time.sleep(_PAUSE)
+
+    def give_back(self, attempt: Attempt) -> None:
+        """Let another worker have a task."""
+        if attempt.token:
+            self._ledger.forget(attempt.name, attempt.token)
+        if attempt.lease is not None:
+            self._queue.release([attempt.lease])
+        self._holding.drop([attempt.name])
+
+    def _drop(self, lease: Lease) -> None:
+        self._queue.remove([lease])
+        self._holding.drop([lease.name])
+
+    def fail(self, attempt: Attempt, reason: str) -> None:
+        """A task cannot be done, and so the job."""
+        self._ledger.fail(attempt.name, attempt.token, reason)
+        self._halt()
+
+    # ---- for idle workers
+
+    def look_around(self) -> list[Attempt] | None:
+        """Put forgotten tasks into the queue, and begin slow ones a second time: these are returned.
+
+        None: there was nothing to do.
+        """
+        forgotten = self._ledger.overdue(self._spec.options.lease, 100)
+        if forgotten:
+            self._queue.put([Entry(name, self._spec.priority(name)) for name in forgotten])
+            return []
+        dead = self._queue.dead()
+        if dead:
+            others = f"; so were {len(dead) - 1} others" if len(dead) > 1 else ""
+            self._ledger.halt(
+                "stopped", f"task {dead[0]} was delivered again and again, and never finished{others}"
+            )
+            return None
+        slow = [named(name) for name in self._ledger.stragglers(*_STRAGGLER, 1)]
+        if not slow:
+            return None
+        attempts = [Attempt(name_of(task), task, None, self._calls.parents(task)) for task in slow]
+        return self._runnable(attempts, self._begin(attempts, extra=True))
+
+
+def told(error: BaseException) -> str:
+    """An error as the ledger keeps it."""
+    if isinstance(error, MemoryError):
+        what = str(error) or "the worker could not get more"
+        return f"out of memory: {what}; use smaller tiles, or workers with more memory"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,85 @@
+"""Tiles between a worker, the cache of its host, and the store; with what was moved counted."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from linnet.tiles import Tile
+from linnet.tiles.codec import Compression, decoded, encoded, size_of
+from linnet.workers.cache import TileCache
+from linnet.workers.store import Store
+
+_FACTS: tuple[str, ...] = ("reads", "bytes_read", "hits", "bytes_hit", "writes", "bytes_written")
+
+
+class Traffic:
+    """Reads and writes tiles of one job, several at a time where the store is far away."""
+
+    def __init__(
+        self, store: Store, cache: TileCache | None, compression: Compression | None, threads: int
+    ) -> None:
+        self._store = store
+        self._cache = cache
+        self._compression: Compression | None = compression
+        self._pool = ThreadPoolExecutor(threads, "tiles") if threads > 1 else None
+        self._lock = threading.Lock()
+        self._facts: dict[str, float] = dict.fromkeys(_FACTS, 0.0)
+
+    def read(self, keys: Sequence[str]) -> list[Tile]:
+        """The tiles under these keys."""
+        return self._each(self._read_one, keys)
+
+    def _read_one(self, key: str) -> Tile:
+        if self._cache is not None and (tile := self._cache.get(key)) is not None:
+            self._count(hits=1, bytes_hit=tile.nbytes)
+            return tile
+        data = self._store.get(key)
+        tile = decoded(data, key)
+        self._count(reads=1, bytes_read=memoryview(data).nbytes)
+        if self._cache is not None:
+            self._cache.put(key, tile)
+        return tile
+
+    def write(self, tiles: Sequence[tuple[str, Tile]]) -> None:
+        """Store tiles under keys; return when all of them are."""
+        self._each(self._write_one, tiles)
+
+    def _write_one(self, item: tuple[str, Tile]) -> None:
+        key, tile = item
+        parts = encoded(tile, self._compression)
+        self._store.put(key, parts)
+        self._count(writes=1, bytes_written=size_of(parts))
+        if self._cache is not None:
+            self._cache.put(key, tile)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Delete tiles that nobody needs."""
+        gone = list(keys)
+        if gone:
+            self._store.delete(gone)
+            if self._cache is not None:
+                self._cache.discard(gone)
+
+    def _each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        if self._pool is None or len(items) < 2:
+            return [do(item) for item in items]
+        return list(self._pool.map(do, items))
+
+    def _count(self, **amounts: int) -> None:
+        with self._lock:
+            for name, amount in amounts.items():
+                self._facts[name] += amount
+
+    @property
+    def facts(self) -> dict[str, float]:
+        """What was moved so far."""
+        with self._lock:
+            return dict(self._facts)
+
+    def close(self) -> None:
+        """End the threads."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,288 @@
+"""A stateless worker: takes ready tasks, reads, computes, writes, and makes their children ready.
+
+Three stages work on different batches of tasks at once: one thread takes tasks and reads their tiles,
+the caller's computes, a third writes results and tells the ledger. `width` batches are in hand at most.
+A batch is one task, unless tasks are short: then so many that handing them on costs little. A fourth
+thread renews leases, tells that the worker lives, and deletes tiles nobody needs.
+
+The steps of a task, in this order, each durable before the next: lease, begin (a token), read, compute,
+write under the token, complete, put the children made ready into the queue, take the task out of it.
+A worker may die between any two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import queue as queues
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from linnet.errors import LinnetError, StoreError
+from linnet.programs import Task
+from linnet.workers.attempt import Attempt, Calls
+from linnet.workers.completion import Completions
+from linnet.workers.holding import Holding
+from linnet.workers.ledger import Status
+from linnet.workers.names import Seed
+from linnet.workers.parts import Parts
+from linnet.workers.spec import JobSpec
+from linnet.workers.taking import Taker, told
+from linnet.workers.traffic import Traffic
+
+Ending = Literal["finished", "halted", "idle", "time is up", "told to stop"]
+
+_BATCH = 64
+"""Tasks in one batch, at most."""
+_BATCH_SECONDS = 0.01
+"""Work in one batch of short tasks: so long others may have to wait for what this worker took."""
+_IDLE = (0.002, 0.05)
+"""Seconds between looks into an empty queue, at first and at last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a worker works."""
+
+    width: int = 3
+    """Batches in hand: one is read, one computed, one written. 1: one after the other."""
+    timeout: float = 10.0
+    """Seconds without work after which it goes."""
+    runtime: float | None = None
+    """Seconds it may run."""
+    name: str = ""
+    """Name of the worker; made up if empty."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Tasks that go through the stages together."""
+
+    attempts: list[Attempt]
+    seconds: float = 0.0
+    """Of the stage that took longest."""
+    tasks: int = field(init=False)
+    """How many there were at first."""
+
+    def __post_init__(self) -> None:
+        self.tasks = len(self.attempts)
+
+    def took(self, since: float) -> None:
+        """A stage is over."""
+        self.seconds = max(self.seconds, time.monotonic() - since)
+
+
+class Worker:
+    """Works on one job until it ends, or there is nothing to do, or time is up."""
+
+    def __init__(
+        self, parts: Parts, spec: JobSpec, traffic: Traffic, settings: Settings | None = None
+    ) -> None:
+        self._settings = settings or Settings()
+        self.name = self._settings.name or f"{socket.gethostname()}/{os.getpid()}-{os.urandom(3).hex()}"
+        self._ledger, self._queue = parts.ledger, parts.queue
+        self._options = spec.options
+        self._traffic = traffic
+        self._calls = Calls(spec)
+        self._holding = Holding()
+        self._taker = Taker(
+            parts, spec, self._calls, traffic, self._holding, self.name, lambda: self.stop("halted")
+        )
+        self._completions = Completions(parts, spec, self._calls, traffic)
+        self._slots = threading.Semaphore(self._settings.width)
+        self._read: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
+        self._computed: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
+        self._stop = threading.Event()
+        self._ending: Ending = "told to stop"
+        self._error: BaseException | None = None
+        self._batch = 1
+        self._done = 0
+        self._longest = 0.0
+        self._last_work = self._started = time.monotonic()
+
+    # ---- life
+
+    def run(self) -> Ending:
+        """Work; returns why it ended.
+
+        An error of the parts themselves is raised; an error of a task ends the job, not the worker.
+        """
+        self._tell()
+        parts = (self._take_and_read, self._write_and_tell, self._keep)
+        threads = [threading.Thread(target=self._guarded, args=(part,), daemon=True) for part in parts]
+        for thread in threads:
+            thread.start()
+        try:
+            while (batch := self._read.get()) is not None:
+                self._compute(batch)
+        except BaseException as error:
+            self._error = self._error or error
+        finally:
+            self._stop.set()
+            self._computed.put(None)
+            for thread in threads:
+                thread.join()
+            self._go()
+        if self._error is not None:
+            raise self._error
+        return self._ending
+
+    def stop(self, ending: Ending = "told to stop") -> None:
+        """Begin nothing more, finish what is computed, give the rest back."""
+        if not self._stop.is_set():
+            self._ending = ending
+            self._stop.set()
+
+    def _guarded(self, part: Callable[[], None]) -> None:
+        """Run a part; should it break, the worker ends with its error."""
+        try:
+            part()
+        except BaseException as error:
+            self._error = self._error or error
+            self._stop.set()
+        finally:
+            if part == self._take_and_read:
+                self._read.put(None)
+
+    def _go(self) -> None:
+        """Give back what was not done, and say goodbye."""
+        try:
+            left = self._holding.leases()
+            if left:
+                self._queue.release(left)
+            self._tell()
+            self._ledger.leave(self.name)
+        except (LinnetError, OSError):
+            if self._error is None:
+                raise
+
+    def _tell(self) -> Status:
+        names = [lease.name for lease in self._holding.leases()]
+        return self._ledger.touch(names, self.name, {**self._traffic.facts, "tasks": float(self._done)})
+
+    # ---- taking and reading
+
+    def _take_and_read(self) -> None:
+        pause = _IDLE[0]
+        while self._slot() and not self._time_is_up():
+            start = time.monotonic()
+            attempts: list[Attempt] | None = self._taker.take(self._batch)
+            if not attempts and pause >= _IDLE[1]:
+                if self._is_over(self._ledger.status()):
+                    return
+                attempts = self._taker.look_around()
+            if attempts:
+                pause = _IDLE[0]
+                self._pass_on(Batch(attempts), start)
+                continue
+            self._slots.release()
+            if start - self._last_work > self._settings.timeout:
+                self.stop("idle")
+            self._stop.wait(pause)
+            pause = min(2 * pause, _IDLE[1])
+
+    def _slot(self, count: int = 1) -> bool:
+        """Wait until so many more batches may be in hand; False if the worker stops."""
+        for _ in range(count):
+            while not self._slots.acquire(timeout=0.1):
+                if self._stop.is_set():
+                    return False
+        return not self._stop.is_set()
+
+    def _pass_on(self, batch: Batch, start: float) -> None:
+        """Read the tiles of a batch, and hand it on; one that killed workers is alone in hand."""
+        alone = batch.attempts[0].deaths > 0
+        if alone and not self._slot(self._settings.width - 1):
+            return
+        batch.attempts = [attempt for attempt in batch.attempts if self._taker.read(attempt)]
+        batch.took(start)
+        self._last_work = time.monotonic()
+        self._read.put(batch)
+        if alone and self._slot():
+            self._slots.release(self._settings.width)
+
+    def _time_is_up(self) -> bool:
+        limit = self._settings.runtime
+        if limit is not None and time.monotonic() - self._started + 2 * self._longest + 0.05 * limit > limit:
+            self.stop("time is up")
+        return self._stop.is_set()
+
+    # ---- computing
+
+    def _compute(self, batch: Batch) -> None:
+        start = time.monotonic()
+        computed: list[Attempt] = []
+        for attempt in batch.attempts:
+            if self._stop.is_set():
+                self._taker.give_back(attempt)
+                continue
+            try:
+                if isinstance(attempt.task, Task):
+                    self._compute_one(attempt)
+                computed.append(attempt)
+            except (LinnetError, MemoryError) as error:
+                self._taker.fail(attempt, told(error))
+        batch.took(start)
+        batch.attempts = computed
+        self._longest = max(self._longest, batch.seconds)
+        self._computed.put(batch)
+
+    def _compute_one(self, attempt: Attempt) -> None:
+        if attempt.number > 1:
+            # Somebody tried before. Should this worker die now, the task is to blame.
+            self._ledger.computing(attempt.name, attempt.token)
+        self._calls.compute(attempt)
+
+    # ---- writing
+
+    def _write_and_tell(self) -> None:
+        while (batch := self._computed.get()) is not None:
+            self._finish(batch)
+            self._adapt(batch)
+            self._slots.release()
+
+    def _finish(self, batch: Batch) -> None:
+        start = time.monotonic()
+        written: list[Attempt] = []
+        for attempt in batch.attempts:
+            try:
+                self._completions.write(attempt)
+                written.append(attempt)
+            except StoreError as error:
+                self._taker.troubled(attempt, error)
+        if not written:
+            return
+        claim = 0 if self._stop.is_set() else max(1, self._batch // 2)
+        self._holding.claim(self._completions.complete(written, claim))
+        self._holding.drop(attempt.name for attempt in written)
+        self._done += sum(not isinstance(attempt.task, Seed) for attempt in written)
+        self._last_work = time.monotonic()
+        batch.took(start)
+
+    def _adapt(self, batch: Batch) -> None:
+        """Let a batch hold as many tasks as take about its share of time."""
+        if batch.seconds < _BATCH_SECONDS / 2 and batch.tasks >= self._batch:
+            self._batch = min(2 * self._batch, _BATCH)
+        elif batch.seconds > _BATCH_SECONDS:
+            self._batch = max(1, int(batch.tasks * _BATCH_SECONDS / batch.seconds))
+
+    # ---- beside the work
+
+    def _keep(self) -> None:
+        """Renew leases and tell that the worker lives, several times a lease; delete what nobody needs."""
+        period = min(1.0, self._options.lease / 4)
+        while not self._stop.wait(period):
+            leases = self._holding.leases()
+            if leases:
+                self._queue.renew(leases, self._options.lease)
+            if not self._is_over(self._tell()) and self._options.delete:
+                self._completions.delete_unneeded(self._options.grace)
+
+    def _is_over(self, status: Status) -> bool:
+        """Whether the job goes on no more; then the worker stops."""
+        if status.state != "running":
+            self.stop("finished" if status.state == "finished" else "halted")
+        return status.state != "running"

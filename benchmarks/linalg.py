@@ -34,7 +34,7 @@ from linnet.algorithms.cholesky import factor
 from linnet.algorithms.gemm import product
 from linnet.algorithms.tuning import tile_size
 from linnet.engines import Threads
-from linnet.engines.mapping import mapped_zeros
+from linnet.engines.mapping import mapped_zeros, place_of
 from linnet.events import Events, TileWritten
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
@@ -289,12 +289,14 @@ def beyond_memory(n: int) -> dict[str, float]:
     warm()
     a = mapped_zeros((n, n), np.float64)
     a[...] = spd(n)
+    place = place_of(a)
+    assert place is not None
     budget = a.nbytes // BUDGET_SHARE
     tile = min(tile_size((n, n), "f8", "cholesky"), n // 16)  # a task holds two rows of tiles
     times: dict[str, float] = {"seconds": np.inf, "in_memory": np.inf}
     peaks: list[float] = []
     for _ in range(2):
-        a._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+        place.owner.madvise(mmap.MADV_DONTNEED)
         factor(np.eye(512), tile=64, engine=Threads(memory=budget))
         with Peak() as peak:
             begun = time.perf_counter()

@@ -38,6 +38,7 @@ OURS = {
     "Array", "BlockView", "compute", "persist", "rechunk", "map_blocks", "map_overlap", "apply_gufunc",
     "topk", "argtopk",
     "from_npy", "from_npz", "from_zarr", "to_npy", "to_zarr",
+    "from_hdf5", "read_csv", "read_parquet", "to_csv", "to_hdf5", "to_parquet",
 }  # fmt: skip
 """Names of arrays that neither NumPy nor the standard has."""
 

@@ -20,8 +20,10 @@ from linnet.arrays.core import as_node, checked
 from linnet.arrays.elementwise import cast
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Along, Entry, Node, Number, Operand, Piece, Spans
+from linnet.arrays.wholes import whole_along
 from linnet.errors import FileError, InputError
-from linnet.io import npy, parts, stores, zarr
+from linnet.io import hdf5, npy, parquet, parts, stores, zarr
+from linnet.io.csv_columns import Dialect, header_of
 from linnet.io.cuts import snapped
 from linnet.io.journal import Journal
 from linnet.io.places import Place
@@ -147,7 +149,123 @@ def to_npy(
     parts.join(journal, head, math.prod(node.grid))
 
 
+def to_csv(
+    x: Any,
+    path: Any,
+    *,
+    header: Sequence[str] | None = None,
+    delimiter: str = ",",
+    fmt: str | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Write rows of an array as text; an array of one axis becomes one column.
+
+    `header` names the columns. Numbers are as short as reads back to the same ones, or as a format
+    such as "%.3f" says. Tiles are written side by side and strung together in the end.
+    """
+    node = _rows(x, "to_csv")
+    width = 1 if node.ndim == 1 else node.shape[1]
+    if header is not None and len(header) != width:
+        raise InputError(f"header={list(header)!r} names {len(header)} columns, the array has {width}")
+    dialect = Dialect(delimiter)
+    place = Place.of(path, storage_options)
+    head = b"" if header is None else header_of([str(name) for name in header], dialect.delimiter)
+    how = {"delimiter": dialect.delimiter, "fmt": fmt}
+    done = _begin(place, "csv", node, overwrite, resume, {"header": head.decode(), **how})
+    if done is None:
+        return
+    _run("save_part", node, {"url": place.url, "options": place.options, "form": "text", **how}, done)
+    parts.join(Journal(place), head, math.prod(node.grid))
+
+
+def to_parquet(
+    x: Any,
+    path: Any,
+    *,
+    columns: Sequence[str] | None = None,
+    compression: str | None = "snappy",
+    overwrite: bool = False,
+    resume: bool = False,
+    storage_options: Mapping[str, Any] | None = None,
+) -> None:
+    """Write rows of an array as Parquet; an array of one axis becomes one column.
+
+    A path that ends with .parquet becomes one file, put together in the end from what the tasks wrote;
+    any other a folder with a file for each tile, which needs no such step. `columns` are their names
+    (default: their numbers).
+    """
+    node = _rows(x, "to_parquet")
+    width = 1 if node.ndim == 1 else node.shape[1]
+    names = tuple(map(str, range(width) if columns is None else columns))
+    if len(names) != width or len(set(names)) != width:
+        raise InputError(f"columns={list(names)!r}: name each of the {width} columns once")
+    place = Place.of(path, storage_options)
+    how = {"names": names, "compression": compression}
+    done = _begin(place, "parquet", node, overwrite, resume, how)
+    if done is None:
+        return
+    _run("save_part", node, {"url": place.url, "options": place.options, "form": "parquet", **how}, done)
+    journal = Journal(place)
+    if place.name.endswith((".parquet", ".pq")):
+        written = [parts.place_of(journal, k, ".parquet") for k in range(math.prod(node.grid))]
+        parquet.joined(journal, written, compression)
+        return
+    if overwrite:
+        stores.remove(place)
+    stores.rename(journal.folder / "parts", place)
+    journal.end()
+
+
+def to_hdf5(
+    x: Any,
+    path: Any,
+    name: str,
+    *,
+    chunks: Any = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    **hdf5_options: Any,
+) -> None:
+    """Write an array to a data set of an HDF5 file, which may hold others already.
+
+    Chunks are the array's tiles, unless `chunks` says otherwise; further keywords are those of
+    h5py's `create_dataset`: `compression`, `shuffle`, `fletcher32`, … Only one task writes at a time: HDF5
+    allows no more.
+    """
+    node = as_node(x)
+    checked(np.empty(0, node.dtype))
+    place = Place.of(path)
+    if not place.is_local:
+        raise InputError(f"HDF5 is written to files of this machine, not to {place}; use to_zarr there")
+    journal = Journal(place, name)
+    if journal.plan() is None and hdf5.has(place, name):
+        if resume and not overwrite:
+            return
+        if not overwrite:
+            raise FileError(f"{place} holds {name!r}; give overwrite=True to replace it, or another name")
+    lengths = _chunk_lengths(node, chunks)
+    node = _along(node, lengths)
+    options = {"chunks": lengths if node.ndim and 0 not in node.shape else None, **hdf5_options}
+    plan = {"shape": node.shape, "dtype": node.dtype.str, "options": repr(sorted(options.items()))}
+    done = journal.begin({**plan, "tiles": _digest(node.layout)}, resume)
+    if not done:
+        hdf5.prepare(journal, name, node.shape, node.dtype, options)
+    _run("save_hdf5", node, {"url": place.url, "name": name}, done)
+    hdf5.end(journal, name)
+
+
 # ---- what writers share
+
+
+def _rows(x: Any, name: str) -> Node:
+    """An array of rows, each of them in one tile."""
+    node = as_node(x)
+    checked(np.empty(0, node.dtype))
+    if node.ndim not in (1, 2):
+        raise InputError(f"{name} writes rows of columns: give an array of one or two axes, not {node.ndim}")
+    return node if node.ndim == 1 else whole_along(node, (1,))
 
 
 def _begin(
@@ -257,4 +375,4 @@ def _short_runs(node: Node) -> bool:
 
 
 METHODS: dict[str, Any] = {}
-__all__ = ["to_npy", "to_zarr"]
+__all__ = ["to_csv", "to_hdf5", "to_npy", "to_parquet", "to_zarr"]

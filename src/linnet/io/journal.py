@@ -8,7 +8,9 @@ second attempt with the same plan knows what is missing.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +81,10 @@ class Journal:
     def end(self) -> None:
         """All is written and readable."""
         stores.remove(self.folder)
+        if self.part and self.target.is_local:
+            # The folder of all parts goes with the last of them.
+            with contextlib.suppress(OSError):
+                os.removedirs(os.path.dirname(self.folder.url))
 
 
 def refuse_unfinished(target: Place) -> None:

@@ -83,7 +83,7 @@ def members(place: Place) -> list[str]:
 
 def _archive(place: Place) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(_Seekable(place))  # type: ignore[arg-type] # reads, seeks and tells
+        return zipfile.ZipFile(stores.Seekable(place))  # type: ignore[arg-type] # reads, seeks and tells
     except zipfile.BadZipFile as error:
         raise FormatError(f"{place} is no .npz file, or is truncated: {error}") from error
 
@@ -122,37 +122,6 @@ def _unpacked(place: Place, version: str, member: str) -> tuple[mmap.mmap, int]:
             raise FormatError(f"{place}[{member!r}] is damaged or truncated: {error}") from error
         file.flush()
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), file.tell()
-
-
-class _Seekable:
-    """A file or object, read where one likes."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._size = stores.size_and_version(place)[0]
-        self._at = 0
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def read(self, size: int = -1) -> bytes:
-        stop = self._size if size < 0 else min(self._size, self._at + size)
-        found = bytes(stores.read(self._place, self._at, stop)) if stop > self._at else b""
-        self._at += len(found)
-        return found
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
 
 # ---- tiles

@@ -13,24 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.io import stores
+from linnet.io.csv_columns import text_of
 from linnet.io.journal import Journal
+from linnet.io.parquet import encoded
 from linnet.io.places import Place
 
 Tile = NDArray[Any]
 
 
-def place_of(journal: Journal, number: int) -> Place:
+def place_of(journal: Journal, number: int, end: str = "") -> Place:
     """Where the part of a tile is written."""
-    return journal.folder / f"part-{number:06}"
+    return journal.folder / f"parts/{number:06}{end}"
 
 
 def save(form: str, tile: Tile, journal: Journal, number: int, **how: Any) -> None:
-    """Write the part of one tile: "raw" are its elements in C order."""
-    if form == "raw":
-        data = np.ascontiguousarray(tile).reshape(-1).view(np.uint8)
-        stores.write(place_of(journal, number), data)
-    else:
-        raise ValueError(f"save_part expects a form it knows, got {form!r}")
+    """Write the part of one tile: its elements in C order ("raw"), its rows as text, or as Parquet."""
+    match form:
+        case "raw":
+            data = np.ascontiguousarray(tile).reshape(-1).view(np.uint8)
+        case "text":
+            data = text_of(tile, **how)
+        case "parquet":
+            data = encoded(tile, **how)
+        case _:
+            raise ValueError(f"a part is raw, text or parquet, not {form!r}")
+    stores.write(place_of(journal, number, ".parquet" if form == "parquet" else ""), data)
 
 
 def join(journal: Journal, head: bytes, count: int) -> None:

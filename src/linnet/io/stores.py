@@ -24,6 +24,8 @@ from linnet.io.places import Place
 
 _SAID = re.compile(r"<Code>(?P<code>[^<]*)</Code>|<Message>(?P<message>[^<]*)</Message>")
 _KEYS = re.compile(r"(?i)(key|token|signature|credential|secret)")
+_BLOCK = 1 << 16
+"""Bytes that are read at least, where a library reads a few."""
 _PATIENCE = timedelta(seconds=20)
 """How long a server that does not answer is asked again."""
 
@@ -204,6 +206,65 @@ def stream(place: Place) -> Iterator[bytes]:
 
             for block in obstore.get(object_store(place), place.key).stream(1 << 22):
                 yield bytes(block)
+
+
+class Seekable:
+    """A file or object for libraries that want to seek in it; small reads share a block."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._size = size_and_version(place)[0]
+        self._at = 0
+        self._block = (0, b"")
+        self.closed = False
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to a byte: counted from the beginning, from here, or from the end."""
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        """Which byte comes next."""
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes; all that are left without a size."""
+        stop = self._size if size < 0 else min(self._size, self._at + size)
+        begin, block = self._block
+        if not begin <= self._at <= stop <= begin + len(block):
+            reach = max(stop, min(self._size, self._at + _BLOCK))
+            begin, block = self._at, bytes(read(self._place, self._at, reach)) if reach > self._at else b""
+            self._block = (begin, block)
+        found = block[self._at - begin : stop - begin]
+        self._at += len(found)
+        return found
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes; returns how many there were."""
+        view = memoryview(buffer).cast("B")
+        found = self.read(len(view))
+        view[: len(found)] = found
+        return len(found)
+
+    def seekable(self) -> bool:
+        """Always."""
+        return True
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def writable(self) -> bool:
+        """Never."""
+        return False
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def close(self) -> None:
+        """Let go of what was read."""
+        self._block = (0, b"")
+        self.closed = True
 
 
 def exists(place: Place) -> bool:

@@ -7,12 +7,13 @@ else does. Kernels that write return how many bytes the tile has.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.io import npy, parts, zarr
+from linnet.io import csv, hdf5, npy, parquet, parts, zarr
 from linnet.io.cuts import Box
 from linnet.io.journal import Journal
 from linnet.io.places import Options, Place
@@ -56,6 +57,81 @@ def load_zarr(
     tile = room(numbers[1::2], np.dtype(dtype), into)
     zarr.opened(url, options, version).read(_box(numbers), tile)
     return tile
+
+
+@kernel("load_hdf5", shape=_lengths, dtype=_dtype, flops=_nothing, into=True)
+def load_hdf5(*numbers: int, dtype: str, into: Tile | None = None, **where: Any) -> Tile:
+    """A box of a data set in an HDF5 file; numbers are start and length along each axis."""
+    tile = room(numbers[1::2], np.dtype(dtype), into)
+    hdf5.read(_box(numbers), tile, **where)
+    return tile
+
+
+# ---- rows
+
+
+@kernel("survey_csv", shape=lambda *_, **__: (1, 5), dtype=lambda *_, **__: np.int64, flops=_nothing)
+def survey_csv(start: int, stop: int, **where: Any) -> Tile:
+    """What a range of bytes holds of rows; see `io.csv.survey`."""
+    return csv.survey(start, stop, **where)
+
+
+def _rows(
+    start: int,
+    stop: int,
+    first: int,
+    rows: int,
+    *,
+    columns: tuple[int, ...],
+    flat: bool,
+    dtype: Any,
+    **_: Any,
+) -> Any:
+    if not isinstance(dtype, str):
+        return [(rows,)] * len(columns)
+    return (rows,) if flat else (rows, len(columns))
+
+
+def _kinds(*_: Any, dtype: Any, **__: Any) -> Any:
+    return np.dtype(dtype) if isinstance(dtype, str) else [np.dtype(each) for each in dtype]
+
+
+@kernel("load_csv", shape=_rows, dtype=_kinds, flops=_nothing, into=True)
+def load_csv(*numbers: int, into: Tile | None = None, **where: Any) -> Any:
+    """Rows of a text in columns: one tile, or with several dtypes one for each column.
+
+    Numbers are bytes from and to, the number of the first row, and how many rows there are.
+    """
+    return _load_rows(csv.read, numbers, into, **where)
+
+
+@kernel("load_parquet", shape=_rows, dtype=_kinds, flops=_nothing, into=True)
+def load_parquet(*numbers: int, into: Tile | None = None, **where: Any) -> Any:
+    """Rows of a Parquet file: one tile, or with several dtypes one for each column.
+
+    Numbers are the file, row groups from and to, and how many rows they have.
+    """
+    return _load_rows(parquet.read, numbers, into, **where)
+
+
+def _load_rows(
+    read: Callable[..., None],
+    numbers: tuple[int, ...],
+    into: Tile | None,
+    *,
+    columns: tuple[Any, ...],
+    flat: bool,
+    dtype: str | tuple[str, ...],
+    **where: Any,
+) -> Any:
+    rows = numbers[-1]
+    if isinstance(dtype, str):
+        tile = room((rows,) if flat else (rows, len(columns)), np.dtype(dtype), into)
+        read(*numbers, columns=columns, into=[tile], **where)
+        return tile
+    tiles = [np.empty(rows, each) for each in dtype]
+    read(*numbers, columns=columns, into=tiles, **where)
+    return tiles
 
 
 # ---- writing
@@ -106,6 +182,16 @@ def save_zarr(
     known = zarr.opened if region else zarr.being_written
     known(url, options, version).write(_region(tile, numbers), tile)
     Journal(Place(url, options), region).note(sum(numbers[::2]))
+    return _written(tile, rank)
+
+
+@kernel("save_hdf5", shape=_receipt, dtype=_count, flops=_nothing)
+def save_hdf5(tiles: Any, *numbers: int, rank: int, url: str, name: str) -> Tile:
+    """Put a tile into the data set that will have a name in the end."""
+    tile = _only(tiles)
+    journal = Journal(Place(url), name)
+    hdf5.write(_region(tile, numbers), tile, journal, name)
+    journal.note(sum(numbers[::2]))
     return _written(tile, rank)
 
 

@@ -128,6 +128,8 @@ class Status:
     state: State
     reason: str = ""
     """Why it failed or stopped."""
+    failed: str = ""
+    """Name of the task that failed."""
     epoch: int = 1
     total: int = 0
     """Tasks in all."""
@@ -240,6 +242,14 @@ class Ledger(Protocol):
         """Begin anew from what is stored: these tasks are done, under these tokens (0: their tiles are
         not needed again), these wait, and all others of the job's tasks are done. Tokens that somebody may
         still hold are of an old epoch."""
+        ...
+
+    def log(self, lines: Sequence[str]) -> None:
+        """Keep lines of text, such as events, in the order in which they come."""
+        ...
+
+    def lines(self, after: int) -> tuple[list[str], int]:
+        """Lines from a position on, 1,000 at most; and the position to ask from next."""
         ...
 
     def grouped(self) -> AbstractContextManager[object]:

@@ -17,8 +17,8 @@ WAITING, READY, DONE = 0, 1, 2
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
-    state TEXT NOT NULL, reason TEXT NOT NULL, epoch INTEGER NOT NULL, total INTEGER NOT NULL,
-    done INTEGER NOT NULL, begun INTEGER NOT NULL, sequence INTEGER NOT NULL, first REAL NOT NULL,
+    state TEXT NOT NULL, reason TEXT NOT NULL, failed TEXT NOT NULL, epoch INTEGER NOT NULL,
+    total INTEGER NOT NULL, done INTEGER NOT NULL, begun INTEGER NOT NULL, sequence INTEGER NOT NULL, first REAL NOT NULL,
     last REAL NOT NULL, rebuilt INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS tasks (
     name TEXT PRIMARY KEY, state INTEGER NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
@@ -36,6 +36,7 @@ CREATE INDEX IF NOT EXISTS garbage_since ON garbage (since);
 CREATE TABLE IF NOT EXISTS workers (
     name TEXT PRIMARY KEY, host TEXT NOT NULL, started REAL NOT NULL, beat REAL NOT NULL,
     gone INTEGER NOT NULL, facts TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log (place INTEGER PRIMARY KEY, line TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS kinds (
     statement INTEGER PRIMARY KEY, tasks INTEGER NOT NULL, seconds REAL NOT NULL)
 """
@@ -62,26 +63,26 @@ class Upkeep:
     def _begin_job(self, tables: sqlite3.Connection, total: int, done: int) -> None:
         for statement in _SCHEMA.split(";"):
             tables.execute(statement)
-        for table in ("job", "tasks", "edges", "garbage", "workers", "kinds"):
+        for table in ("job", "tasks", "edges", "garbage", "workers", "kinds", "log"):
             tables.execute(f"DELETE FROM {table}")
         state = "running" if done < total else "finished"
-        tables.execute("INSERT INTO job VALUES (?, '', 1, ?, ?, 0, 0, 0, 0, 0)", (state, total, done))
+        tables.execute("INSERT INTO job VALUES (?, '', '', 1, ?, ?, 0, 0, 0, 0, 0)", (state, total, done))
 
     def status(self) -> Status:
         try:
-            ((state, reason, epoch, total, done, begun, first, last),) = self._database.read(
-                "SELECT state, reason, epoch, total, done, begun, first, last FROM job"
+            ((state, reason, failed, epoch, total, done, begun, first, last),) = self._database.read(
+                "SELECT state, reason, failed, epoch, total, done, begun, first, last FROM job"
             )
         except (ValueError, JobError):
             raise AddressError(f"{self.url} holds no job; was it deleted?") from None
         kinds = {n: (tasks, seconds) for n, tasks, seconds in self._database.read("SELECT * FROM kinds")}
         now = self._database.now()
-        return Status(state, reason, epoch, total, done, begun, now, first, last, kinds)
+        return Status(state, reason, failed, epoch, total, done, begun, now, first, last, kinds)
 
     def fail(self, name: str, token: int, reason: str) -> None:
         with self._database.writing() as tables:
             tables.execute(
-                "UPDATE job SET state = 'failed', reason = ? WHERE state = 'running' AND epoch = ? "
+                "UPDATE job SET state = 'failed', reason = ?, failed = ?3 WHERE state = 'running' AND epoch = ? "
                 "AND NOT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND state = 2)",
                 (reason, token >> 32, name),
             )
@@ -93,7 +94,7 @@ class Upkeep:
     def resume(self) -> list[str]:
         with self._database.writing() as tables:
             tables.execute(
-                "UPDATE job SET epoch = epoch + 1, reason = '', "
+                "UPDATE job SET epoch = epoch + 1, reason = '', failed = '', "
                 "state = iif(done >= total, 'finished', 'running')"
             )
             tables.execute(
@@ -268,6 +269,16 @@ class Upkeep:
             for name, host, started, beat, gone, facts in rows
             if within is None or (beat >= since and not gone)
         ]
+
+    def log(self, lines: Sequence[str]) -> None:
+        with self._database.writing() as tables:
+            tables.executemany("INSERT INTO log (line) VALUES (?)", [(line,) for line in lines])
+
+    def lines(self, after: int) -> tuple[list[str], int]:
+        rows = self._database.read(
+            "SELECT place, line FROM log WHERE place > ? ORDER BY place LIMIT 1000", (after,)
+        )
+        return [line for _, line in rows], rows[-1][0] if rows else after
 
     def grouped(self) -> AbstractContextManager[object]:
         return self._database.writing()

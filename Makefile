@@ -1,7 +1,11 @@
 # Needs Python >= 3.11 with venv, make and git; everything else goes into .venv.
 .DEFAULT_GOAL := help
 python := .venv/bin/python
+# Two processes of tests, whatever the machine: many tests use every core themselves.
+pytest := $(python) -m pytest --numprocesses=2 --dist=worksteal
 export PYTHON
+# Compiled modules are kept whatever the shell says: without them each process compiles a thousand files.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help
 help:  ## list the commands
@@ -22,13 +26,14 @@ demo: core  ## install, then factorise a matrix sized to this machine and verify
 
 .PHONY: test test-long
 test: dev system  ## install what tests need and run them
-	@$(python) -m pytest
+	@$(pytest)
 
 test-long: dev system  ## also the tests that take minutes, with many more random examples
-	@$(python) -m pytest -m "long or not long" --hypothesis-profile=long --timeout=3600
+	@$(pytest) -m "long or not long" --hypothesis-profile=long --timeout=3600
 
 .PHONY: check lint types layers fast
-check: lint types layers fast  ## style, types, layers and the fast tests: under two minutes
+check: dev  ## style, types, layers and the fast tests: under two minutes
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint layers types fast
 lint: dev
 	@$(python) -m ruff check .
 	@$(python) -m ruff format --check .
@@ -37,7 +42,7 @@ types: dev
 layers: dev
 	@.venv/bin/lint-imports
 fast: dev
-	@$(python) -m pytest --quiet -m "not slow and not long" --hypothesis-profile=check
+	@$(pytest) --quiet -m "not slow and not long" --hypothesis-profile=check
 
 .PHONY: format
 format: dev  ## put the code into the house style

@@ -15,7 +15,7 @@ MACHINE_PATH = re.compile(rf"(?<![\w.~/-])/(?:{PRIVATE})/\w")
 REGISTRY = re.compile(
     "|".join(
         [
-            "fi" + "le://",
+            "@ fi" + "le://",  # a requirement that was on some disk
             "pypi[.]org/" + "simple",
             "files[.]python" + "hosted",
             "registry[.]" + "(npmjs|yarnpkg)",

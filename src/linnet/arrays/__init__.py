@@ -28,6 +28,7 @@ CHAPTERS = (
     "sets",
     "sorting",
     "statistics",
+    "windows",
     "reading",
     "writing",
 )

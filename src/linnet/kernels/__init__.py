@@ -26,6 +26,7 @@ from linnet.kernels import (
     tall,
     transform,
     triangular,
+    windows,
 )
 from linnet.kernels.contract import contract
 from linnet.kernels.dense import chol, downdate, downdate_lower, syrk, trsm
@@ -89,4 +90,5 @@ __all__ = [
     "transform",
     "triangular",
     "trsm",
+    "windows",
 ]

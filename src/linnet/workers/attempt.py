@@ -33,12 +33,12 @@ class Attempt:
     number: int = 1
     """How many attempts there were, this one included."""
     deaths: int = 0
-    published: Mapping[str, int] = field(default_factory=dict)
+    published: Mapping[str, int] = field(default_factory=dict[str, int])
     """The tokens of its parents."""
     call: Call | None = None
-    tiles: dict[TileKey, Tile] = field(default_factory=dict)
+    tiles: dict[TileKey, Tile] = field(default_factory=dict[TileKey, Tile])
     """What it reads."""
-    results: list[tuple[TileKey, Tile]] = field(default_factory=list)
+    results: list[tuple[TileKey, Tile]] = field(default_factory=list[tuple[TileKey, Tile]])
     """What it computed."""
     seconds: float = 0.0
     """Time inside the kernel."""

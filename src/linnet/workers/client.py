@@ -12,10 +12,7 @@ from typing import Any
 
 from linnet.errors import (
     InputError,
-    JobCancelledError,
     JobError,
-    JobFailedError,
-    JobStoppedError,
     LinnetError,
 )
 from linnet.kernels import get as get_kernel
@@ -25,6 +22,7 @@ from linnet.programs.urgency import urgency
 from linnet.tiles import TiledArray, TileKey
 from linnet.tiles.codec import encoded
 from linnet.workers.address import Address
+from linnet.workers.failures import ended_with
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.launchers import make_launcher
 from linnet.workers.parts import Parts, open_parts
@@ -95,7 +93,27 @@ class Job:
         """What the job is."""
         return self._spec
 
+    @property
+    def name(self) -> str:
+        """Of the job, which no other job of its store has."""
+        return self._parts.address.job
+
     # ---- watching
+
+    def done(self, within: float = 0.0) -> bool:
+        """Whether the job has ended, well or not, now or within some seconds."""
+        deadline = time.monotonic() + within
+        while self._parts.ledger.status().state == "running":
+            self._look_at_workers()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, _POLL[0]))
+        return True
+
+    def lines(self, after: int) -> tuple[list[str], int]:
+        """Events that workers told, as lines, from a position on; and the position to ask from next."""
+        return self._parts.ledger.lines(after)
 
     def progress(self) -> Progress:
         """How far the job is."""
@@ -131,7 +149,7 @@ class Job:
                 return
             if status.state != "running":
                 self._end()
-                raise _ERRORS[status.state](status.reason or f"the job was {status.state}")
+                raise ended_with(status, self._spec)
             if timeout is not None and time.monotonic() - start > timeout:
                 raise TimeoutError(f"after {timeout} seconds the job is not finished; {self.progress()}")
             self._look_at_workers()
@@ -232,9 +250,6 @@ class Job:
         return f"Job({self.address!r})"
 
 
-_ERRORS = {"failed": JobFailedError, "stopped": JobStoppedError, "cancelled": JobCancelledError}
-
-
 def submit(
     bound: BoundProgram,
     inputs: Mapping[str, TiledArray],
@@ -330,6 +345,7 @@ def _spec(bound: BoundProgram, inputs: Mapping[str, TiledArray], options: Option
         delete=options.delete,
         compression=options.compression,
         imports=tuple(dict.fromkeys([*options.imports, *_modules(bound)])),
+        events=options.events,
         blas=options.blas or blas_core(),
     )
     tables = {name: list(bound.tables[name].values()) for name in program.tables}

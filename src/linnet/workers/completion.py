@@ -15,6 +15,7 @@ from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
 from linnet.workers.queue import Entry, Lease
 from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
 _DELETED_AT_ONCE = 500
@@ -23,19 +24,17 @@ _DELETED_AT_ONCE = 500
 class Completions:
     """What a worker does with attempts that were computed."""
 
-    def __init__(self, parts: Parts, spec: JobSpec, calls: Calls, traffic: Traffic) -> None:
+    def __init__(self, parts: Parts, spec: JobSpec, calls: Calls, traffic: Traffic, teller: Teller) -> None:
+        self._teller = teller
         self._ledger, self._queue = parts.ledger, parts.queue
         self._job = parts.address.job
         self._spec, self._calls, self._traffic = spec, calls, traffic
 
     def write(self, attempt: Attempt) -> None:
         """Store the results of an attempt under its token."""
-        tiles = [
-            (tile_key(self._job, key, attempt.token), tile)
-            for key, tile in attempt.results
-            if self._calls.is_needed(key)
-        ]
-        self._traffic.write(tiles)
+        needed = [(key, tile) for key, tile in attempt.results if self._calls.is_needed(key)]
+        self._traffic.write([(tile_key(self._job, key, attempt.token), tile) for key, tile in needed])
+        self._teller.written(needed)
 
     def complete(self, attempts: Sequence[Attempt], claim: int) -> list[Lease]:
         """Tell the ledger, put ready children into the queue, take the tasks out of it.
@@ -45,11 +44,15 @@ class Completions:
         late: list[Attempt] = []
         with self._ledger.grouped():
             ready: dict[str, None] = {}
-            pages = [self._completion(each, late, ready) for each in attempts]
+            pages = [self._completion(each) for each in attempts]
             for attempt, done in zip(attempts, self._ledger.complete(pages), strict=True):
                 ready.update(dict.fromkeys(done.ready))
-                if done.token != attempt.token:
+                if done.token == attempt.token:
+                    self._teller.finished(attempt)
+                else:
                     late.append(attempt)
+            self._teller.ready(list(ready))
+            self._teller.flush()
             entries = [Entry(name, self._spec.priority(name)) for name in ready]
             entries.sort(key=lambda entry: -entry.priority)
             leases = self._queue.put(entries, claim=claim, seconds=self._spec.options.lease)
@@ -59,7 +62,7 @@ class Completions:
             self._traffic.delete(tile_key(self._job, key, attempt.token) for key, _ in attempt.results)
         return leases
 
-    def _completion(self, attempt: Attempt, late: list[Attempt], ready: dict[str, None]) -> Completion:
+    def _completion(self, attempt: Attempt) -> Completion:
         """The last page of children of an attempt; those before it are told at once."""
         counted = not isinstance(attempt.task, Seed)
         children = children_of(self._calls.bound, attempt.task)
@@ -68,6 +71,8 @@ class Completions:
             (done,) = self._ledger.complete(
                 [Completion(attempt.name, attempt.token, page, (), last=False, counted=counted)]
             )
+            self._teller.ready(done.ready)
+            self._teller.flush()
             self._put(done.ready)
             page = following
         return Completion(
@@ -81,13 +86,15 @@ class Completions:
 
     def delete_unneeded(self, grace: float) -> None:
         """Delete the tiles of tasks whose children are all done, for at least `grace` seconds."""
-        gone = self._ledger.discarded(grace, _DELETED_AT_ONCE)
-        self._traffic.delete(
-            tile_key(self._job, key, token)
-            for name, token in gone
+        gone = [
+            (key, token)
+            for name, token in self._ledger.discarded(grace, _DELETED_AT_ONCE)
             for key in self._outputs(name)
             if self._calls.is_temporary(key)
-        )
+        ]
+        self._traffic.delete(tile_key(self._job, key, token) for key, token in gone)
+        for key, _ in gone:
+            self._teller.dropped(key)
 
     def _outputs(self, name: str) -> list[TileKey]:
         task = named(name)

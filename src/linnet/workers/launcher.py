@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 
@@ -31,6 +31,10 @@ class Limits:
     """Batches of tasks in hand."""
     timeout: float = 10.0
     """Seconds without work after which it goes."""
+
+    def with_memory(self, memory: int) -> Limits:
+        """The same, with another limit of memory."""
+        return replace(self, memory=memory)
 
 
 class Launcher(Protocol):

@@ -8,7 +8,7 @@ only if the worker was told to allow them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -25,7 +25,7 @@ from linnet.workers.names import Seed, named
 MARK = b"LNTJ"
 VERSION = 1
 _MOST = 256 << 20
-_KINDS = "biufcmM"
+_KINDS = "biufcmMSU"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,14 @@ class Options:
     """Of tiles: None, "lz4" or "zstd"."""
     imports: tuple[str, ...] = ()
     """Modules that register the kernels of the program."""
+    events: tuple[str, ...] = ()
+    """Kinds of events that workers tell of, by name; each costs some time."""
     blas: str = ""
     """Name of the BLAS core of the client: with another, bits may differ."""
+
+    def with_events(self, kinds: Sequence[str]) -> Options:
+        """The same, with these kinds of events told."""
+        return replace(self, events=tuple(kinds))
 
 
 @dataclass(frozen=True)
@@ -111,7 +117,8 @@ class JobSpec:
         try:
             given: Any = msgpack.unpackb(body, strict_map_key=True)
             options: dict[str, Any] = {**given["options"]}
-            options["imports"] = tuple(map(str, options["imports"]))
+            for name in ("imports", "events"):
+                options[name] = tuple(map(str, options[name]))
             spec = cls(
                 TileProgram.from_bytes(given["program"]),
                 {str(name): int(value) for name, value in given["sizes"].items()},

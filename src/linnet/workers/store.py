@@ -16,6 +16,7 @@ from linnet.errors import StoreError
 from linnet.tiles.codec import Buffer
 from linnet.workers.stores.directory import DirectoryStore
 from linnet.workers.stores.memory import MemoryStore
+from linnet.workers.stores.objects import SCHEMES, ObjectStore
 
 __all__ = ["Buffer", "Store", "open_store"]
 
@@ -63,6 +64,11 @@ def open_store(url: str | Path, **options: Any) -> Store:
     |---|---|
     | a path, `file:///a/path` | a directory, made if it is not there |
     | `memory://name` | the memory of this process |
+    | `s3://bucket/prefix`, `gs://…`, `az://…` | an object store; `pip install 'linnet[s3]'` |
+    | `https://host/path` | what a web server has there, for reading |
+
+    Options of object stores stand in the URL (`?endpoint=https://host:port&region=…`) or are given as
+    keywords; `linnet.workers.stores.objects` says which. Credentials are best left to the environment.
 
     >>> open_store("memory://example")
     MemoryStore('memory://example')
@@ -77,5 +83,7 @@ def open_store(url: str | Path, **options: Any) -> Store:
         return MemoryStore(parts.netloc + parts.path)
     if parts.scheme == "file":
         return DirectoryStore(unquote(parts.path))
-    known = ", ".join(f"{scheme}://" for scheme in ("file", "memory"))
+    if parts.scheme in SCHEMES:
+        return ObjectStore(url, options)
+    known = ", ".join(f"{scheme}://" for scheme in ("file", "memory", *SCHEMES))
     raise StoreError(f"{parts.scheme!r} stores are not known: give a path, or a URL that starts with {known}")

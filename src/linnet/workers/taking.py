@@ -16,6 +16,7 @@ from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
 from linnet.workers.queue import Entry, Lease
 from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
 _STRAGGLER = (4.0, 2.0)
@@ -36,13 +37,16 @@ class Taker:
         calls: Calls,
         traffic: Traffic,
         holding: Holding,
+        completions: Completions,
+        teller: Teller,
         worker: str,
         halt: Callable[[], None],
     ) -> None:
         self._ledger, self._queue = parts.ledger, parts.queue
         self._job = parts.address.job
         self._spec, self._calls, self._traffic = spec, calls, traffic
-        self._completions = Completions(parts, spec, calls, traffic)
+        self._completions = completions
+        self._teller = teller
         self._holding = holding
         self._worker = worker
         self._halt = halt
@@ -126,7 +130,9 @@ class Taker:
                     keys.append(key)
                 else:
                     attempt.tiles[key] = source
-            attempt.tiles.update(zip(keys, self._traffic.read(list(stored)), strict=True))
+            found = self._traffic.read(list(stored))
+            attempt.tiles.update(zip(keys, found, strict=True))
+            self._teller.read(attempt.tiles)
         except (MissingTileError, DamagedTileError) as error:
             self._lost(attempt, error)
             return False
@@ -173,7 +179,10 @@ class Taker:
 
     def fail(self, attempt: Attempt, reason: str) -> None:
         """A task cannot be done, and so the job."""
-        self._ledger.fail(attempt.name, attempt.token, reason)
+        self._teller.failed(attempt, reason)
+        with self._ledger.grouped():
+            self._teller.flush()
+            self._ledger.fail(attempt.name, attempt.token, reason)
         self._halt()
 
     # ---- for idle workers

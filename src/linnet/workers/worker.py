@@ -31,6 +31,7 @@ from linnet.workers.names import Seed
 from linnet.workers.parts import Parts
 from linnet.workers.spec import JobSpec
 from linnet.workers.taking import Taker, told
+from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
 Ending = Literal["finished", "halted", "idle", "time is up", "told to stop"]
@@ -88,10 +89,19 @@ class Worker:
         self._traffic = traffic
         self._calls = Calls(spec)
         self._holding = Holding()
+        self._teller = Teller(parts.ledger, parts.address.job, self.name, spec.options.events)
+        self._completions = Completions(parts, spec, self._calls, traffic, self._teller)
         self._taker = Taker(
-            parts, spec, self._calls, traffic, self._holding, self.name, lambda: self.stop("halted")
+            parts,
+            spec,
+            self._calls,
+            traffic,
+            self._holding,
+            self._completions,
+            self._teller,
+            self.name,
+            lambda: self.stop("halted"),
         )
-        self._completions = Completions(parts, spec, self._calls, traffic)
         self._slots = threading.Semaphore(self._settings.width)
         self._read: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
         self._computed: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
@@ -110,6 +120,7 @@ class Worker:
 
         An error of the parts themselves is raised; an error of a task ends the job, not the worker.
         """
+        self._teller.came()
         self._tell()
         parts = (self._take_and_read, self._write_and_tell, self._keep)
         threads = [threading.Thread(target=self._guarded, args=(part,), daemon=True) for part in parts]
@@ -153,6 +164,7 @@ class Worker:
             left = self._holding.leases()
             if left:
                 self._queue.release(left)
+            self._teller.went()
             self._tell()
             self._ledger.leave(self.name)
         except (LinnetError, OSError):
@@ -161,6 +173,7 @@ class Worker:
 
     def _tell(self) -> Status:
         names = [lease.name for lease in self._holding.leases()]
+        self._teller.flush()
         return self._ledger.touch(names, self.name, {**self._traffic.facts, "tasks": float(self._done)})
 
     # ---- taking and reading
@@ -234,6 +247,7 @@ class Worker:
         if attempt.number > 1:
             # Somebody tried before. Should this worker die now, the task is to blame.
             self._ledger.computing(attempt.name, attempt.token)
+        self._teller.started(attempt)
         self._calls.compute(attempt)
 
     # ---- writing

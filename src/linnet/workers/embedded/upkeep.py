@@ -18,8 +18,8 @@ WAITING, READY, DONE = 0, 1, 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
     state TEXT NOT NULL, reason TEXT NOT NULL, failed TEXT NOT NULL, epoch INTEGER NOT NULL,
-    total INTEGER NOT NULL, done INTEGER NOT NULL, begun INTEGER NOT NULL, sequence INTEGER NOT NULL, first REAL NOT NULL,
-    last REAL NOT NULL, rebuilt INTEGER NOT NULL);
+    total INTEGER NOT NULL, done INTEGER NOT NULL, begun INTEGER NOT NULL, sequence INTEGER NOT NULL,
+    first REAL NOT NULL, last REAL NOT NULL, rebuilt INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS tasks (
     name TEXT PRIMARY KEY, state INTEGER NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
     readers INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
@@ -82,8 +82,9 @@ class Upkeep:
     def fail(self, name: str, token: int, reason: str) -> None:
         with self._database.writing() as tables:
             tables.execute(
-                "UPDATE job SET state = 'failed', reason = ?, failed = ?3 WHERE state = 'running' AND epoch = ? "
-                "AND NOT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND state = 2)",
+                "UPDATE job SET state = 'failed', reason = ?1, failed = ?3 "
+                "WHERE state = 'running' AND epoch = ?2 "
+                "AND NOT EXISTS (SELECT 1 FROM tasks WHERE name = ?3 AND state = 2)",
                 (reason, token >> 32, name),
             )
 

@@ -307,9 +307,13 @@ class LedgerSuite:
         ledger.fail("0.1", token, "division by zero in 0.1")
         status = ledger.status()
         assert (status.state, status.reason) == ("failed", "division by zero in 0.1")
+        assert status.failed == "0.1"
         assert ledger.begin([Start("0.2"), Start("0.3")], ME) == [Begun("halt"), Begun("halt")]
         ledger.fail("0.2", token, "another")
-        assert ledger.status().reason == "division by zero in 0.1"
+        assert (ledger.status().reason, ledger.status().failed) == ("division by zero in 0.1", "0.1")
+        ledger.resume()
+        status = ledger.status()
+        assert (status.state, status.reason, status.failed) == ("running", "", "")
 
     def test_a_done_task_cannot_fail(self, ledger: Ledger) -> None:
         token, late = begun(ledger, "0.1").token, begun(ledger, "0.1").token
@@ -616,6 +620,19 @@ class LedgerSuite:
         ledger.computing("0.1", begun(ledger, "0.1", worker="there/1").token)
         ledger.leave("there/1")
         assert begun(ledger, "0.1").deaths == 1
+
+    def test_lines_come_in_order(self, ledger: Ledger) -> None:
+        assert ledger.lines(0) == ([], 0)
+        ledger.log([])
+        ledger.log(["one", "two"])
+        first, place = ledger.lines(0)
+        ledger.log([f"line {i} of many, with ümlauts" for i in range(1500)])
+        assert first == ["one", "two"]
+        page, place = ledger.lines(place)
+        rest, place = ledger.lines(place)
+        assert [len(page), len(rest)] == [1000, 500]
+        assert page + rest == [f"line {i} of many, with ümlauts" for i in range(1500)]
+        assert ledger.lines(place) == ([], place)
 
     # ---- many holders
 

@@ -33,6 +33,7 @@ class _Job:
     done: int = 0
     state: State = "running"
     reason: str = ""
+    failed: str = ""
     epoch: int = 1
     sequence: int = 0
     begun: int = 0
@@ -88,6 +89,7 @@ class ModelLedger:
         self._garbage: dict[tuple[str, int], float] = {}
         self._workers: dict[str, WorkerInfo] = {}
         self._kinds: dict[int, tuple[int, float]] = {}
+        self._log: list[str] = []
 
     @property
     def _running(self) -> _Job:
@@ -119,14 +121,14 @@ class ModelLedger:
     def status(self) -> Status:
         job = self._running
         return Status(
-            job.state, job.reason, job.epoch, job.total, job.done, job.begun,
+            job.state, job.reason, job.failed, job.epoch, job.total, job.done, job.begun,
             self._now(), job.first, job.last, dict(self._kinds),
         )  # fmt: skip
 
     def fail(self, name: str, token: int, reason: str) -> None:
         job = self._running
         if job.state == "running" and token >> 32 == job.epoch and not self._task(name).done:
-            job.state, job.reason = "failed", reason
+            job.state, job.reason, job.failed = "failed", reason, name
 
     def halt(self, state: Literal["stopped", "cancelled"], reason: str) -> None:
         if self._running.state == "running":
@@ -134,7 +136,7 @@ class ModelLedger:
 
     def resume(self) -> list[str]:
         job = self._running
-        job.epoch, job.reason = job.epoch + 1, ""
+        job.epoch, job.reason, job.failed = job.epoch + 1, "", ""
         job.state = "finished" if job.done >= job.total else "running"
         for task in self._tasks.values():
             if not task.done:
@@ -322,6 +324,13 @@ class ModelLedger:
         ]
         return sorted(found, key=lambda each: each.started)
 
+    def log(self, lines: Sequence[str]) -> None:
+        self._log += lines
+
+    def lines(self, after: int) -> tuple[list[str], int]:
+        found = self._log[after : after + 1000]
+        return found, after + len(found)
+
     def __repr__(self) -> str:
         return f"ModelLedger({self.url})"
 
@@ -333,6 +342,7 @@ class ModelLedger:
         made._garbage, made._workers, made._kinds = (
             dict(self._garbage), dict(self._workers), dict(self._kinds),
         )  # fmt: skip
+        made._log = list(self._log)
         return made
 
     def grouped(self) -> AbstractContextManager[object]:

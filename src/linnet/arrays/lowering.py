@@ -35,6 +35,7 @@ from linnet.arrays.expression import (
     Stored,
 )
 from linnet.arrays.graph import Graph, graph
+from linnet.arrays.needed import Box, boxes, common, folded, piece_box, union
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
 from linnet.tiles.layout import Boundaries
@@ -81,6 +82,7 @@ View = tuple[int, ...]
 class _Lowering:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
+        self.boxes = boxes(graph)
         self.builder = ProgramBuilder("expression")
         self.arrays: dict[int, ArrayHandle] = {}
         self.tables: dict[tuple[int, ...], Any] = {}
@@ -91,13 +93,16 @@ class _Lowering:
         entries = self.graph.entries
         for number, entry in enumerate(entries):
             node = entry.node
+            if self.boxes[number] is None:  # readers need other tiles, or none
+                continue
             if isinstance(node, Source | Stored):
                 if entry.readers:
                     self.arrays[number] = self.builder.input(f"A{number}")
                     self.inputs.append((f"A{number}", number))
             elif isinstance(node, Fold):
-                if number in self.graph.folds:
-                    self.fold(self.graph.folds[number])
+                members = [k for k in self.graph.folds.get(entry.group, ()) if self.boxes[k] is not None]
+                if members and members[0] == number:
+                    self.fold(members)
             elif entry.group != number:
                 continue
             elif isinstance(node, Map | Axes):
@@ -122,6 +127,12 @@ class _Lowering:
             make = self.builder.output if wanted else self.builder.temp
             made = self.arrays[number] = make(f"{'R' if wanted else 'T'}{number}")
         return made
+
+    def box(self, number: int) -> Box:
+        """The tiles of a node that are needed."""
+        found = self.boxes[number]
+        assert found is not None
+        return found
 
     @contextmanager
     def over(self, box: Sequence[tuple[int, int]]) -> Generator[list[Any]]:
@@ -176,7 +187,7 @@ class _Lowering:
         group = _Group(self.graph, number)
         value = group.value(number, tuple(range(node.ndim)), root=True)
         target = self.array(number)
-        with self.over([(0, n) for n in node.grid]) as indices:
+        with self.over(self.box(number)) as indices:
             self.call_fused(group, [target[_index(indices)]], (("map", value),), node, indices)
 
     def call_fused(
@@ -244,14 +255,23 @@ class _Lowering:
             if slots[-1] == len(results):
                 results.append(result)
         single = len(results) == 1
-        with self.over([(0, n) for n in operand.grid]) as indices:
+        needed: Box | None = None
+        for member in members:
+            node = entries[member].node
+            assert isinstance(node, Fold)
+            needed = union(needed, folded(node, self.box(member)))
+        assert needed is not None
+        with self.over(needed) as indices:
             target = states[_index(indices) if single else _index([*indices, slice(0, len(results))])]
             self.call_fused(group, [target], tuple(results), operand, indices)
         for member, slot in zip(members, slots, strict=True):
-            self.tree(member, states, None if single else slot)
+            self.tree(member, states, None if single else slot, needed)
 
-    def tree(self, number: int, states: ArrayHandle, slot: int | None) -> None:
-        """Join the states of a fold, a few at a time, until one is left for each tile of the result."""
+    def tree(self, number: int, states: ArrayHandle, slot: int | None, needed: Box) -> None:
+        """Join the states of a fold, a few at a time, until one is left for each tile of the result.
+
+        `needed` are the tiles of its operand that there are states of.
+        """
         node = self.graph.entries[number].node
         assert isinstance(node, Fold)
         grid = list(node.operand.grid)
@@ -260,7 +280,8 @@ class _Lowering:
             fans = _fans(grid, node.axes)
             left = [-(-n // fans[a]) if a in fans else n for a, n in enumerate(grid)]
             final = all(left[a] == 1 for a in node.axes)
-            with self.over([(0, n) for n in left]) as indices:
+            box = [(0, n) if a in node.axes else needed[a] for a, n in enumerate(left)]
+            with self.over(box) as indices:
                 place = [
                     slice(i * fans[a], minimum((i + 1) * fans[a], grid[a])) if a in fans else i
                     for a, i in enumerate(indices)
@@ -291,11 +312,10 @@ class _Lowering:
         target = self.array(number)
         operands = self.graph.entries[number].operands
         for piece in node.pieces:
-            first = piece.first or (0,) * len(node.grid)
-            last = piece.last or node.grid
-            if any(a >= b for a, b in zip(first, last, strict=True)):
+            box = common(piece_box(piece.first, piece.last, node), self.box(number))
+            if box is None:
                 continue
-            with self.over(list(zip(first, last, strict=True))) as indices:
+            with self.over(box) as indices:
                 place = [*indices, slice(0, node.parts)] if node.parts else indices
                 arguments = [self.argument(each, operands, indices) for each in piece.arguments]
                 self.builder.call(piece.kernel, [target[_index(place)]], arguments, **dict(piece.attributes))

@@ -174,7 +174,17 @@ def _tile_bytes(node: Node) -> int:
 
 def _repeat_small(a: Any, repeats: Any, axis: Any = None) -> Any:
     """NumPy's, also for the counts in an array."""
-    return np.repeat(a, repeats, axis)
+    return np.repeat(a, _counts(repeats), axis)
+
+
+def _counts(repeats: Any) -> Any:
+    """How often, as lengths: the standard allows any integers, NumPy takes no uint64."""
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "biu" and (counts.size or hasattr(repeats, "dtype")):
+        raise TypeError(f"Cannot cast repeats of {counts.dtype} to integers according to the rule 'safe'")
+    if counts.size and counts.min() < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return counts.astype(np.intp)
 
 
 @chunked(np.repeat, small=_repeat_small)
@@ -189,11 +199,7 @@ def repeat(a: Any, repeats: Any, /, axis: Any = None) -> Any:
     if axis is None:
         node, axis = ravel(wrap(node)).node, 0
     place = axis_of(axis, node.ndim)
-    counts = np.asarray(repeats)
-    if counts.dtype.kind not in "biu":
-        raise TypeError(f"Cannot cast repeats of {counts.dtype} to integers according to the rule 'safe'")
-    if counts.size and counts.min() < 0:
-        raise ValueError("repeats may not contain negative values.")
+    counts = _counts(repeats)
     if counts.size == 1:
         return wrap(_stretched(node, place, int(counts.reshape(())), before=False))
     if counts.shape != (node.shape[place],):
@@ -210,7 +216,7 @@ def repeat(a: Any, repeats: Any, /, axis: Any = None) -> Any:
     access = tuple(Along(each) for each in range(node.ndim))
     arguments = (Operand(0, access), Operand(1, (Along(place),)))
     piece = Piece("repeat", arguments, (("axis", place),))
-    times = Source(counts.astype(np.intp), Layout((edges,)))
+    times = Source(counts, Layout((edges,)))
     return wrap(blocks((node, times), (piece,), layout, node.dtype))
 
 

@@ -1,0 +1,31 @@
+"""Corners of the array API standard, from its text: what a function must take that NumPy does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from strategies import tiled
+
+import linnet as ln
+
+CUTS = pytest.mark.parametrize("chunks", [None, 2])
+
+
+@CUTS
+@pytest.mark.parametrize("dtype", ["u1", "u8", "i2", "i8"])
+def test_repeats_may_have_any_integer_dtype(chunks: int | None, dtype: str) -> None:
+    values, counts = np.arange(5), np.array([1, 0, 2, 1, 3])
+    x = tiled(values, chunks)
+    want = np.repeat(values, counts)
+    assert np.array_equal(np.asarray(ln.repeat(x, ln.asarray(counts.astype(dtype)))), want)
+    assert np.array_equal(np.asarray(ln.repeat(x, np.array([2], dtype))), np.repeat(values, 2))
+    assert ln.repeat(tiled(values[:0], chunks), ln.asarray(counts[:0].astype(dtype))).shape == (0,)
+
+
+@CUTS
+def test_repeats_are_integers_and_not_negative(chunks: int | None) -> None:
+    x = tiled(np.arange(5), chunks)
+    with pytest.raises(TypeError, match="repeats of float64"):
+        ln.repeat(x, [1.5])
+    with pytest.raises(ValueError, match="negative"):
+        ln.repeat(x, -1)

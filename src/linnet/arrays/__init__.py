@@ -31,6 +31,7 @@ CHAPTERS = (
     "windows",
     "reading",
     "writing",
+    "submitting",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from linnet.arrays.building import each_tile
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.graph import Graph
 from linnet.arrays.lowering import Lowered, lowered
@@ -26,15 +27,18 @@ def computed(
     """
     if all(isinstance(node, Source) for node in nodes):
         return [node.data for node in nodes]  # type: ignore[attr-defined]
-    program, graph = lowered(nodes)
     engine = current_engine() if engine is None else engine
+    if engine.memory is not None:
+        # Tiles of a stored array may lie in files: they are copied one by one, as the engine does it.
+        nodes = [each_tile("copy", node, node.dtype) if isinstance(node, Stored) else node for node in nodes]
+    program, graph = lowered(nodes)
     places: dict[str, NDArray[Any]] = {}
     out: dict[str, TiledArray] = {}
     for node, name in zip(nodes, program.outputs, strict=True):
         if name is not None and name not in places and _count(node.grid) > 1:
             places[name] = engine.zeros(node.shape, node.dtype)
             out[name] = TiledArray.over(places[name], node.layout)
-    made = engine.run(program.bound, _inputs(program, graph), out=out, events=events)
+    made = engine.run(program.bound, inputs_of(program, graph), out=out, events=events)
     found: list[NDArray[Any]] = []
     for node, name in zip(nodes, program.outputs, strict=True):
         if name is None:
@@ -55,7 +59,7 @@ def persisted(
         return list(nodes)
     program, graph = lowered(nodes)
     engine = current_engine() if engine is None else engine
-    made = engine.run(program.bound, _inputs(program, graph), events=events)
+    made = engine.run(program.bound, inputs_of(program, graph), events=events)
     found: list[Node] = []
     for node, name in zip(nodes, program.outputs, strict=True):
         if name is None:
@@ -65,16 +69,18 @@ def persisted(
     return found
 
 
-def _inputs(program: Lowered, graph: Graph) -> dict[str, TiledArray]:
+def inputs_of(program: Lowered, graph: Graph) -> dict[str, TiledArray]:
+    """The arrays that a program reads, in tiles."""
     inputs: dict[str, TiledArray] = {}
     for name, number in program.inputs:
-        node = graph.entries[number].node
-        inputs[name] = node.tiles if isinstance(node, Stored) else _cut(node)
+        inputs[name] = tiled(graph.entries[number].node)
     return inputs
 
 
-def _cut(node: Node) -> TiledArray:
-    """The tiles of a source: views of it that cannot be written to."""
+def tiled(node: Node) -> TiledArray:
+    """The tiles of an array that is there; those of a source are views of it that cannot be written to."""
+    if isinstance(node, Stored):
+        return node.tiles
     assert isinstance(node, Source)
     tiles = node.layout.views(node.data)
     for tile in tiles.values():

@@ -2,12 +2,16 @@
 
 A function cannot travel in a program; its name can. `held` gives a function a name, a string that
 also keeps the function: while the name is held by a node or a program, the kernel finds the function
-under it, and when it is let go of, the function goes too. Such programs run in this process only.
+under it, and when it is let go of, the function goes too.
+
+A function that can be imported has its import name (`module:function`). Another process finds it under that
+name if it was told to `allow` the module, never otherwise; other functions stay in their process.
 """
 
 from __future__ import annotations
 
 import itertools
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -32,6 +36,7 @@ _names: WeakValueDictionary[str, Name] = WeakValueDictionary()
 _by_function: WeakValueDictionary[int, Name] = WeakValueDictionary()
 _numbers = itertools.count()
 _lock = threading.Lock()
+_allowed: set[str] = set()
 
 
 def held(function: Callable[..., Any]) -> Name:
@@ -45,10 +50,44 @@ def held(function: Callable[..., Any]) -> Name:
         known = _by_function.get(id(function))
         if known is not None:
             return known
-        made = Name(f"function{next(_numbers)}")
+        made = Name(import_name(function) or f"function{next(_numbers)}")
         made.function = function
         _names[str(made)] = _by_function[id(function)] = made
         return made
+
+
+def import_name(function: Callable[..., Any]) -> str | None:
+    """The name another process can import a function by; None if it has none.
+
+    >>> import math
+    >>> import_name(math.sqrt), import_name(lambda x: x)
+    ('math:sqrt', None)
+    """
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    if not module or module == "__main__" or not name.isidentifier():
+        return None
+    return f"{module}:{name}" if getattr(sys.modules.get(module), name, None) is function else None
+
+
+def allow(module: str) -> None:
+    """Let the functions of a module, which is imported, be called by programs from elsewhere."""
+    _allowed.add(module)
+
+
+def _found(name: str) -> Callable[..., Any]:
+    """The function of a name: one that is held here, or one of a module that was allowed."""
+    held_here = _names.get(name)
+    if held_here is not None:
+        return held_here.function
+    module, _, attribute = name.partition(":")
+    if module in _allowed and attribute.isidentifier():
+        function = getattr(sys.modules.get(module), attribute, None)
+        if callable(function) and import_name(function) == name:
+            return function
+    raise UnknownKernelError(
+        f"the function named {name!r} is not in this process; functions run elsewhere if they "
+        "stand at the top of a module that workers have and allow"
+    )
 
 
 def _expected_shapes(*arguments: Any, rank: int, dtype: Any, **_: Any) -> Any:
@@ -72,20 +111,15 @@ def call(*arguments: Any, function: str, rank: int, dtype: str | tuple[str, ...]
     >>> call(np.arange(3), 3, function=double, rank=1, dtype="int64")
     array([0, 2, 4])
     """
-    known = _names.get(function)
-    if known is None:
-        raise UnknownKernelError(
-            f"the function named {function!r} is not in this process; "
-            "programs with functions of the user's run where they were made"
-        )
+    known = _found(function)
     if isinstance(dtype, str):
         tiles, lengths = arguments[: len(arguments) - rank], arguments[len(arguments) - rank :]
-        return _fitting(known.function, known.function(*tiles), tiles, lengths, dtype)
+        return _fitting(known, known(*tiles), tiles, lengths, dtype)
     count = len(dtype) * rank
     tiles, lengths = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
-    made = known.function(*tiles)
+    made = known(*tiles)
     return [
-        _fitting(known.function, each, tiles, lengths[place * rank : (place + 1) * rank], kind)
+        _fitting(known, each, tiles, lengths[place * rank : (place + 1) * rank], kind)
         for place, (each, kind) in enumerate(zip(made, dtype, strict=True))
     ]
 

@@ -2,7 +2,7 @@
 
 An engine announces itself as an entry point of the group `linnet.engines`: a class, or a
 function, that takes `workers`, `memory` and its own options as keywords and returns an
-`Engine`. The threads engine is also known without one, so that a source tree that was never
+`Engine`. Linnet's own are also known without one, so that a source tree that was never
 installed works.
 """
 
@@ -13,11 +13,11 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from linnet.engines import Engine, Threads
+from linnet.engines import Engine
 from linnet.errors import InputError
 
 GROUP = "linnet.engines"
-_BUILT_IN: dict[str, Callable[..., Engine]] = {"threads": Threads}
+_BUILT_IN = {"threads": "linnet.engines:Threads", "stateless": "linnet.engines.stateless:Stateless"}
 
 
 def engine_names() -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def engine_names() -> tuple[str, ...]:
     >>> "threads" in engine_names()
     True
     """
-    return tuple(sorted({*_BUILT_IN, *_announced()}))
+    return tuple(sorted(_announced()))
 
 
 def make_engine(name: str, **options: Any) -> Engine:
@@ -35,14 +35,12 @@ def make_engine(name: str, **options: Any) -> Engine:
     >>> make_engine("threads", workers=2)
     Threads(workers=2)
     """
-    factory = _BUILT_IN.get(name)
-    if factory is None:
-        found = _announced().get(name)
-        if found is None:
-            near = difflib.get_close_matches(name, engine_names(), n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise InputError(f"no engine named {name!r}{hint} (there are: {', '.join(engine_names())})")
-        factory = found.load()
+    found = _announced().get(name)
+    if found is None:
+        near = difflib.get_close_matches(name, engine_names(), n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InputError(f"no engine named {name!r}{hint} (there are: {', '.join(engine_names())})")
+    factory: Callable[..., Engine] = found.load()
     try:
         return factory(**{option: value for option, value in options.items() if value is not None})
     except TypeError as error:
@@ -52,4 +50,5 @@ def make_engine(name: str, **options: Any) -> Engine:
 
 
 def _announced() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
+    own = {name: EntryPoint(name, place, GROUP) for name, place in _BUILT_IN.items()}
+    return {**own, **{point.name: point for point in entry_points(group=GROUP)}}

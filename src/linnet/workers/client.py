@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from linnet.errors import (
     InputError,
@@ -17,7 +17,9 @@ from linnet.errors import (
 )
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, In
+from linnet.programs.grammar import Attribute
 from linnet.programs.outputs import Outputs
+from linnet.programs.statements import Statement
 from linnet.programs.urgency import urgency
 from linnet.tiles import TiledArray, TileKey
 from linnet.tiles.codec import encoded
@@ -37,6 +39,8 @@ _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
 _PERIOD = 0.5
 """Seconds between looks of the provisioner."""
+
+J = TypeVar("J", bound="Job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +266,9 @@ def submit(
     limits: Limits | None = None,
     options: Options | None = None,
     name: str | None = None,
-) -> Job:
+    arrays: Mapping[str, InputSpec] | None = None,
+    kind: type[J] = Job,
+) -> J:
     """Give a program to stateless workers; returns at once.
 
     `store` is a directory (default: one of the user's cache) or a URL, `ledger` and `queue` URLs of
@@ -274,7 +280,7 @@ def submit(
     address = Address(
         str(store if store is not None else default_store()), name or os.urandom(8).hex(), ledger, queue
     )
-    spec = _spec(bound, inputs, options or Options())
+    spec = _spec(bound, inputs, options or Options(), arrays or {})
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
     parts = open_parts(address, create=True)
     _store_inputs(parts, inputs)
@@ -282,7 +288,7 @@ def submit(
     parts.ledger.create(spec.total)
     if spec.total:
         parts.queue.put([Entry("@", spec.priority("@"))])
-    job = Job(parts, spec, made, _policy(workers), limits)
+    job = kind(parts, spec, made, _policy(workers), limits)
     job.provision()
     return job
 
@@ -293,7 +299,8 @@ def attach(
     workers: int | tuple[int, int] | Policy = 0,
     launcher: str | Launcher | None = "processes",
     limits: Limits | None = None,
-) -> Job:
+    kind: type[J] = Job,
+) -> J:
     """A job by its address: to watch it, wait for it, cancel or resume it, fetch its result.
 
     With `workers`, this process sees to it that there are so many, as `submit` does.
@@ -301,7 +308,7 @@ def attach(
     parts = open_parts(address)
     spec = parts.spec()
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
-    job = Job(parts, spec, made, _policy(workers or 1), limits or Limits())
+    job = kind(parts, spec, made, _policy(workers or 1), limits or Limits())
     if workers:
         job.provision()
     return job
@@ -322,7 +329,12 @@ def default_store() -> Path:
     return Path(base) / "jobs"
 
 
-def _spec(bound: BoundProgram, inputs: Mapping[str, TiledArray], options: Options) -> JobSpec:
+def _spec(
+    bound: BoundProgram,
+    inputs: Mapping[str, TiledArray],
+    options: Options,
+    arrays: Mapping[str, InputSpec],
+) -> JobSpec:
     program = bound.program
     expected = [name for name, role in program.arrays.items() if isinstance(role, In)]
     if set(expected) != set(inputs):
@@ -349,7 +361,7 @@ def _spec(bound: BoundProgram, inputs: Mapping[str, TiledArray], options: Option
         blas=options.blas or blas_core(),
     )
     tables = {name: list(bound.tables[name].values()) for name in program.tables}
-    return JobSpec(program, bound.sizes, tables, described, urgency(bound), bound.count(), options)
+    return JobSpec(program, bound.sizes, tables, described, urgency(bound), bound.count(), options, arrays)
 
 
 def _modules(bound: BoundProgram) -> Sequence[str]:
@@ -365,7 +377,23 @@ def _modules(bound: BoundProgram) -> Sequence[str]:
             )
         if module.partition(".")[0] != "linnet":
             found[module] = None
+        for function in _functions(statement):
+            found[function.partition(":")[0]] = None
     return list(found)
+
+
+def _functions(statement: Statement) -> list[str]:
+    """Names of the user's own functions that a statement calls on tiles."""
+    if statement.kernel != "call":
+        return []
+    given = dict(statement.run.keywords).get("function")
+    name = str(given.value) if isinstance(given, Attribute) else ""
+    if ":" not in name:
+        raise InputError(
+            "a function given to map_blocks or its like has no import name, so workers cannot find it; "
+            "define it at the top of a module, without closure or lambda"
+        )
+    return [name]
 
 
 def _store_inputs(parts: Parts, inputs: Mapping[str, TiledArray]) -> None:

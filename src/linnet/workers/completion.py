@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Literal
 
 from linnet.errors import StoreError
 from linnet.programs import In, Task
@@ -19,6 +20,9 @@ from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
 _DELETED_AT_ONCE = 500
+
+Recovery = Literal["over", "again", "hopeless"]
+"""The attempt is over, and its task waits or is done; it should be begun again; an input is lost."""
 
 
 class Completions:
@@ -102,31 +106,29 @@ class Completions:
 
     # ---- what was lost
 
-    def recover(self, attempt: Attempt, error: StoreError) -> str | None:
-        """Let the tasks whose tiles an attempt misses run again; returns why the job fails, if it must.
+    def recover(self, attempt: Attempt, error: StoreError) -> Recovery:
+        """Let the tasks whose tiles an attempt misses run again.
 
         An attempt whose task was done meanwhile misses its tiles because they were deleted: it is over.
         """
         (published,) = self._ledger.published([attempt.name])
         if published:
-            return None
+            return "over"
         assert attempt.call is not None
         lost = [key for key in self._calls.operands(attempt.call) if not self._readable(attempt, key)]
-        inputs = [key for key in lost if isinstance(self._spec.program.arrays[key.array], In)]
-        if inputs:
-            return f"{inputs[0]} is an input of the job and cannot be read: {error}"
+        if any(isinstance(self._spec.program.arrays[key.array], In) for key in lost):
+            return "hopeless"
         bound = self._calls.bound
+        waits = bool(lost)
         for writer in {bound.writer(key) for key in lost}:
             assert writer is not None
             name = name_of(writer)
             parents = [name_of(each) for each in bound.parents(writer)]
-            self._ledger.reopen(name, attempt.published[name], parents, attempt.name)
-            self._put([name])
-        if not lost:
-            # It can be read now: begin again.
-            self._ledger.forget(attempt.name, attempt.token)
-            self._put([attempt.name])
-        return None
+            if self._ledger.reopen(name, attempt.published[name], parents, attempt.name):
+                self._put([name])
+            else:
+                waits = False
+        return "over" if waits else "again"
 
     def _readable(self, attempt: Attempt, key: TileKey) -> bool:
         source = self._calls.source(key, attempt.published)

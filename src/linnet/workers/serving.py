@@ -11,6 +11,7 @@ from typing import cast
 import threadpoolctl
 
 from linnet.errors import JobError
+from linnet.kernels.callables import allow
 from linnet.tiles.codec import Compression
 from linnet.workers.cache import TileCache
 from linnet.workers.launcher import Limits
@@ -86,6 +87,7 @@ def import_kernels(spec: JobSpec, allowed: Sequence[str]) -> None:
             )
         try:
             importlib.import_module(module)
+            allow(module)
         except ImportError as error:
             raise JobError(
                 f"the job's kernels are in {module!r}, which cannot be imported here: {error}; "

@@ -8,7 +8,7 @@ only if the worker was told to allow them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -77,6 +77,8 @@ class JobSpec:
     total: int
     """Tasks in all."""
     options: Options = Options()
+    arrays: Mapping[str, InputSpec] = field(default_factory=dict[str, "InputSpec"])
+    """Outputs that were asked for as arrays, in order; empty for a program as such."""
 
     @cached_property
     def bound(self) -> BoundProgram:
@@ -106,6 +108,7 @@ class JobSpec:
             "inputs": {name: _packed(each) for name, each in self.inputs.items()},
             "weights": [list(each) for each in self.weights],
             "total": self.total,
+            "arrays": [[name, _packed(each)] for name, each in self.arrays.items()],
             "options": {name: getattr(self.options, name) for name in Options.__slots__},
         }
         return framed(MARK, VERSION, msgpack.packb(body))
@@ -127,6 +130,7 @@ class JobSpec:
                 [tuple(map(float, each)) for each in given["weights"]],
                 int(given["total"]),
                 Options(**options),
+                {str(name): _unpacked(each) for name, each in given["arrays"]},
             )
         except WireError:
             raise

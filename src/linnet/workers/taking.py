@@ -147,9 +147,11 @@ class Taker:
 
     def _lost(self, attempt: Attempt, error: StoreError) -> None:
         """A tile is not there: let its task run again, unless this attempt is late anyway."""
-        hopeless = self._completions.recover(attempt, error)
-        if hopeless is not None:
-            self.fail(attempt, hopeless)
+        what = self._completions.recover(attempt, error)
+        if what == "hopeless":
+            self.fail(attempt, f"an input of the job cannot be read: {error}")
+        elif what == "again":
+            self.give_back(attempt)
         elif attempt.lease is not None:
             self._drop(attempt.lease)
 

@@ -33,6 +33,7 @@ SWEEP_SECONDS = 60
 
 _SMALL = 16 << 10  # mapping costs more than reading below this
 _MAX_PARTS = 1024  # of one writev, by the kernel
+_MAX_TRIES = 1000  # against others who remove empty directories
 _POPULATE = getattr(mmap, "MAP_POPULATE", 0)
 _REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space, or use a store elsewhere",
@@ -160,15 +161,17 @@ class DirectoryStore:
         return path
 
     def _named(self, written: str, path: str) -> None:
-        """Gives the file its name, making the directories above; somebody may be removing them."""
+        """Gives the file its name, making the directories above; somebody may be removing them meanwhile."""
+        tries = 0
         while True:
             try:
                 return os.replace(written, path)
             except FileNotFoundError:
-                if not os.path.exists(written):
+                tries += 1
+                if tries == _MAX_TRIES:
                     raise
-                with contextlib.suppress(FileNotFoundError):
-                    os.makedirs(os.path.dirname(path), exist_ok=True)
+            with contextlib.suppress(FileNotFoundError, FileExistsError):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
 
     # ---- tidying
 

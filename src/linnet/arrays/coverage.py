@@ -38,9 +38,7 @@ REMARKS = {
         "fromfile fromregex fromstring genfromtxt load loadtxt"
     ),
     "a file: `np.save(path, np.asarray(x))`": "dump dumps save savetxt savez savez_compressed tofile",
-    "memory is not shared: slices are not views": (
-        "may_share_memory shares_memory isfortran getfield setfield setflags"
-    ),
+    "memory is not shared: slices are not views": ("isfortran getfield setfield setflags"),
     "there is no class for matrices": "asmatrix bmat",
     "takes any object: NumPy's own serves": "isscalar iterable",
     "NumPy's old name of `vstack`": "row_stack",

@@ -202,6 +202,28 @@ def copy(a: Any, order: Any = "K", subok: bool = False) -> Any:
     return asarray(a, copy=True)
 
 
+def _memory(a: Any) -> Any:
+    """The memory an array of somebody's lies in; an empty one where it is not computed yet."""
+    if not isinstance(a, ArrayBase):
+        return a
+    return a.node.data if isinstance(a.node, Source) else np.empty(0)
+
+
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether two arrays may lie in the same memory. What is not computed yet lies nowhere.
+
+    >>> data = np.zeros(3)
+    >>> may_share_memory(asarray(data), data), may_share_memory(asarray(data) + 1, data)
+    (True, False)
+    """
+    return np.may_share_memory(_memory(a), _memory(b), max_work=max_work)
+
+
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether two arrays have an element in the same place of memory."""
+    return np.shares_memory(_memory(a), _memory(b), max_work=-1 if max_work is None else max_work)
+
+
 # ---- of one value
 
 
@@ -338,9 +360,11 @@ __all__ = [
     "fromiter",
     "full",
     "full_like",
+    "may_share_memory",
     "ones",
     "ones_like",
     "require",
+    "shares_memory",
     "zeros",
     "zeros_like",
 ]

@@ -375,7 +375,7 @@ def _modules(bound: BoundProgram) -> Sequence[str]:
                 f"kernel {statement.kernel!r} is defined in the script itself, which workers cannot import; "
                 "put it into a module of its own"
             )
-        if module.partition(".")[0] != "linnet":
+        if not module.startswith("linnet.kernels"):
             found[module] = None
         for function in _functions(statement):
             found[function.partition(":")[0]] = None

@@ -89,8 +89,9 @@ def sweep(parts: Parts, spec: JobSpec) -> int:
 
 def parsed_key(key: str) -> tuple[TileKey | None, int | None]:
     """The tile and the token of a key; None for what is no tile of an attempt."""
-    pieces = key.split("/")
-    if len(pieces) != 4 or not pieces[3].isdigit():
+    array, _, rest = key.partition("/")[2].partition("/")
+    place, _, token = rest.partition("=")
+    if not token.isdigit():
         return None, None
-    index = () if pieces[2] == "-" else tuple(int(part) for part in pieces[2].split("."))
-    return TileKey(pieces[1], index), int(pieces[3])
+    index = () if place == "-" else tuple(map(int, place.split(".")))
+    return TileKey(array, index), int(token)

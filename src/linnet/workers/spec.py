@@ -146,10 +146,10 @@ def tile_key(job: str, key: TileKey, token: int | None) -> str:
     """Where a tile is stored: that of one attempt, or of an input.
 
     >>> tile_key("j", TileKey("A", (2, 0)), 17), tile_key("j", TileKey("x", ()), None)
-    ('j/A/2.0/17', 'j/x/-/in')
+    ('j/A/2.0=17', 'j/x/-=in')
     """
     index = ".".join(map(str, key.index)) or "-"
-    return f"{job}/{key.array}/{index}/{'in' if token is None else token}"
+    return f"{job}/{key.array}/{index}={'in' if token is None else token}"
 
 
 def spec_key(job: str) -> str:

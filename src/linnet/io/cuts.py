@@ -42,8 +42,7 @@ def merged(unit: Sequence[int], shape: Sequence[int], itemsize: int, target: flo
         open_axes = [axis for axis, n in enumerate(shape) if sides[axis] < n]
         for axis in sorted(open_axes, key=lambda axis: (sides[axis], -axis)):
             # At most doubled at a time, so that the sides grow together.
-            step = min(2.0, room, math.ceil(shape[axis] / sides[axis]))
-            longer = int(sides[axis] * step) // unit[axis] * unit[axis]
+            longer = min(shape[axis], int(sides[axis] * min(2.0, room)) // unit[axis] * unit[axis])
             if longer > sides[axis]:
                 sides[axis] = longer
                 break

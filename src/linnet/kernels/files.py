@@ -41,7 +41,7 @@ def _nothing(*_: Any, **__: Any) -> float:
     return 0.0
 
 
-@kernel("load_npy", shape=_lengths, dtype=_dtype, flops=_nothing, into=True)
+@kernel("load_npy", shape=_lengths, dtype=_dtype, flops=_nothing, into=True, streams=True)
 def load_npy(*numbers: int, dtype: str, into: Tile | None = None, **where: Any) -> Tile:
     """A box of an array in an `.npy` or `.npz` file; numbers are start and length along each axis."""
     tile = room(numbers[1::2], np.dtype(dtype), into)
@@ -49,7 +49,7 @@ def load_npy(*numbers: int, dtype: str, into: Tile | None = None, **where: Any) 
     return tile
 
 
-@kernel("load_zarr", shape=_lengths, dtype=_dtype, flops=_nothing, into=True)
+@kernel("load_zarr", shape=_lengths, dtype=_dtype, flops=_nothing, into=True, streams=True)
 def load_zarr(
     *numbers: int, url: str, options: Options, version: str, dtype: str, into: Tile | None = None
 ) -> Tile:
@@ -59,7 +59,7 @@ def load_zarr(
     return tile
 
 
-@kernel("load_hdf5", shape=_lengths, dtype=_dtype, flops=_nothing, into=True)
+@kernel("load_hdf5", shape=_lengths, dtype=_dtype, flops=_nothing, into=True, streams=True)
 def load_hdf5(*numbers: int, dtype: str, into: Tile | None = None, **where: Any) -> Tile:
     """A box of a data set in an HDF5 file; numbers are start and length along each axis."""
     tile = room(numbers[1::2], np.dtype(dtype), into)
@@ -96,7 +96,7 @@ def _kinds(*_: Any, dtype: Any, **__: Any) -> Any:
     return np.dtype(dtype) if isinstance(dtype, str) else [np.dtype(each) for each in dtype]
 
 
-@kernel("load_csv", shape=_rows, dtype=_kinds, flops=_nothing, into=True)
+@kernel("load_csv", shape=_rows, dtype=_kinds, flops=_nothing, into=True, streams=True)
 def load_csv(*numbers: int, into: Tile | None = None, **where: Any) -> Any:
     """Rows of a text in columns: one tile, or with several dtypes one for each column.
 
@@ -105,7 +105,7 @@ def load_csv(*numbers: int, into: Tile | None = None, **where: Any) -> Any:
     return _load_rows(csv.read, numbers, into, **where)
 
 
-@kernel("load_parquet", shape=_rows, dtype=_kinds, flops=_nothing, into=True)
+@kernel("load_parquet", shape=_rows, dtype=_kinds, flops=_nothing, into=True, streams=True)
 def load_parquet(*numbers: int, into: Tile | None = None, **where: Any) -> Any:
     """Rows of a Parquet file: one tile, or with several dtypes one for each column.
 
@@ -160,7 +160,7 @@ def _written(tile: Tile, rank: int) -> Tile:
     return np.full((1,) * rank, tile.nbytes, np.int64)
 
 
-@kernel("save_npy", shape=_receipt, dtype=_count, flops=_nothing)
+@kernel("save_npy", shape=_receipt, dtype=_count, flops=_nothing, streams=True)
 def save_npy(tiles: Any, *numbers: int, rank: int, url: str, shape: tuple[int, ...], offset: int) -> Tile:
     """Put a tile into the file that will be an `.npy` file.
 
@@ -173,7 +173,7 @@ def save_npy(tiles: Any, *numbers: int, rank: int, url: str, shape: tuple[int, .
     return _written(tile, rank)
 
 
-@kernel("save_zarr", shape=_receipt, dtype=_count, flops=_nothing)
+@kernel("save_zarr", shape=_receipt, dtype=_count, flops=_nothing, streams=True)
 def save_zarr(
     tiles: Any, *numbers: int, rank: int, url: str, options: Options, version: str, region: str
 ) -> Tile:
@@ -185,7 +185,7 @@ def save_zarr(
     return _written(tile, rank)
 
 
-@kernel("save_hdf5", shape=_receipt, dtype=_count, flops=_nothing)
+@kernel("save_hdf5", shape=_receipt, dtype=_count, flops=_nothing, streams=True)
 def save_hdf5(tiles: Any, *numbers: int, rank: int, url: str, name: str) -> Tile:
     """Put a tile into the data set that will have a name in the end."""
     tile = _only(tiles)
@@ -195,7 +195,7 @@ def save_hdf5(tiles: Any, *numbers: int, rank: int, url: str, name: str) -> Tile
     return _written(tile, rank)
 
 
-@kernel("save_part", shape=_receipt, dtype=_count, flops=_nothing)
+@kernel("save_part", shape=_receipt, dtype=_count, flops=_nothing, streams=True)
 def save_part(
     tiles: Any, *numbers: int, rank: int, url: str, options: Options, form: str, **how: Any
 ) -> Tile:

@@ -54,6 +54,9 @@ class Kernel:
     None, to write its only result to. It returns that if it did."""
     scratch: float = 0.0
     """Memory it needs while it runs, besides operands and results, as a multiple of its operands'."""
+    streams: bool = False
+    """Whether it brings tiles from elsewhere, or takes them there (files, random numbers). Programs with
+    such kernels finish what they have started before they begin more: all of it need not fit."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{inspect.signature(self.function)}>"
@@ -74,6 +77,7 @@ def kernel(
     thread_invariant: bool = False,
     into: bool = False,
     scratch: float = 0.0,
+    streams: bool = False,
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
@@ -129,6 +133,7 @@ def kernel(
             thread_invariant,
             into,
             scratch,
+            streams,
         )
         _KERNELS[label] = made
         return made

@@ -87,7 +87,7 @@ def _tile_shape(key: Any, *numbers: Any, shape: tuple[int, ...], **_: Any) -> tu
     return tuple(numbers[1 : 2 * len(shape) : 2])
 
 
-@kernel("sample", shape=_tile_shape, dtype=lambda key, *_, dtype, **__: np.dtype(dtype))
+@kernel("sample", shape=_tile_shape, dtype=lambda key, *_, dtype, **__: np.dtype(dtype), streams=True)
 def sample(
     key: Tile,
     *arguments: Any,

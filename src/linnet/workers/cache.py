@@ -229,6 +229,8 @@ class TileCache:
                 with contextlib.suppress(OSError):
                     fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     shutil.rmtree(self.path, ignore_errors=True)
+                    if self.path.parent.name == INSIDE:
+                        os.rmdir(self.path.parent)
             os.close(self._alive)
             os.close(self._state_file)
             self._alive = self._state_file = -1
@@ -352,14 +354,14 @@ def cache_for(store: Store, job: str, limit: int | str) -> TileCache:
     """The cache of the tiles that a job has in `store`.
 
     >>> from linnet.workers.store import open_store
-    >>> cache_for(open_store("memory://example"), "job", "64 MB")
+    >>> cache = cache_for(open_store("memory://example"), "job", "64 MB")
+    >>> cache
     TileCache('/dev/shm/linnet-..., limit=64000000)
+    >>> cache.close()
     """
     name = f"{store.url} {job}"
     if isinstance(store, DirectoryStore) and _in_memory_here(store.path):
-        base = os.path.join(store.path, INSIDE)
-        os.makedirs(base, exist_ok=True)
-        return TileCache(name, limit, base=base, files=store.file)
+        return TileCache(name, limit, base=os.path.join(store.path, INSIDE), files=store.file)
     return TileCache(name, limit)
 
 
@@ -390,9 +392,13 @@ def _attached(bases: list[Path], own: str) -> tuple[Path, int]:
 def _alive(path: Path) -> int:
     """A file in the directory with a lock shared by all that are alive; the directory is made if need be."""
     while True:
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(path, 0o700)
-        found = os.lstat(path)
+        try:
+            os.makedirs(path.parent, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+            found = os.lstat(path)
+        except FileNotFoundError:  # removed by whoever was last
+            continue
         if found.st_uid != os.getuid() or found.st_mode & 0o077:
             raise PermissionError(f"{path} belongs to somebody else")
         try:

@@ -7,16 +7,8 @@ import pytest
 from linnet.testing.clock import Clock
 from linnet.testing.ledgers import LedgerSuite
 from linnet.testing.model_ledger import ModelLedger
-from linnet.workers.embedded import Database, EmbeddedLedger
-
-
-class _Timed(Database):
-    """A database whose host has a clock of the test's."""
-
-    clock: Clock
-
-    def now(self):
-        return self.clock()
+from linnet.testing.passing_time import TimedDatabase
+from linnet.workers.embedded import EmbeddedLedger
 
 
 @pytest.fixture
@@ -38,11 +30,10 @@ class TestModel(LedgerSuite):
 class TestEmbedded(LedgerSuite):
     @pytest.fixture
     def another(self, tmp_path, clock):
-        _Timed.clock = clock
         opened = []
 
         def another():
-            opened.append(_Timed(tmp_path / "job.db", create=True))
+            opened.append(TimedDatabase(tmp_path / "job.db", clock))
             return EmbeddedLedger(opened[-1], silence=self.silence)
 
         yield another

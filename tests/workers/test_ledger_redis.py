@@ -7,23 +7,10 @@ import itertools
 import pytest
 
 from linnet.testing.ledgers import LedgerSuite
+from linnet.testing.passing_time import age_ledger
 from linnet.workers.remote.redis_ledger import RedisLedger
 
 JOBS = itertools.count()
-AGEING = ("ready", "began", "garbage")
-
-
-def aged(client, job, seconds):
-    """As if so many seconds had passed: all that was kept is older."""
-    import msgpack
-
-    prefix = f"linnet:{{{job}}}:"
-    for name in AGEING:
-        for member in client.zrange(prefix + name, 0, -1):
-            client.zincrby(prefix + name, -seconds, member)
-    for name, text in client.hgetall(prefix + "workers").items():
-        started, beat, *more = msgpack.unpackb(text)
-        client.hset(prefix + "workers", name, msgpack.packb([started - seconds, beat - seconds, *more]))
 
 
 class TestRedis(LedgerSuite):
@@ -49,4 +36,4 @@ class TestRedis(LedgerSuite):
     @pytest.fixture
     def later(self, redis_server, job):
         with redis_server.client() as client:
-            yield lambda seconds: aged(client, job, seconds)
+            yield lambda seconds: age_ledger(client, job, seconds)

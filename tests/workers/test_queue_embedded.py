@@ -6,17 +6,9 @@ import pytest
 
 from linnet.testing.clock import Clock
 from linnet.testing.model_queue import ModelQueue
+from linnet.testing.passing_time import TimedDatabase
 from linnet.testing.queues import QueueSuite
-from linnet.workers.embedded import Database, EmbeddedQueue
-
-
-class _Timed(Database):
-    """A database whose host has a clock of the test's."""
-
-    clock: Clock
-
-    def now(self):
-        return self.clock()
+from linnet.workers.embedded import EmbeddedQueue
 
 
 @pytest.fixture
@@ -38,11 +30,10 @@ class TestModel(QueueSuite):
 class TestEmbedded(QueueSuite):
     @pytest.fixture
     def another(self, tmp_path, clock):
-        _Timed.clock = clock
         opened = []
 
         def another():
-            opened.append(_Timed(tmp_path / "job.db", create=True))
+            opened.append(TimedDatabase(tmp_path / "job.db", clock))
             return EmbeddedQueue(opened[-1], most_deliveries=self.most_deliveries)
 
         yield another

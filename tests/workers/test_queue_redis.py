@@ -6,17 +6,11 @@ import itertools
 
 import pytest
 
+from linnet.testing.passing_time import age_queue
 from linnet.testing.queues import QueueSuite
 from linnet.workers.remote.redis_queue import RedisQueue
 
 JOBS = itertools.count()
-
-
-def aged(client, job, seconds):
-    """As if so many seconds had passed: every lease ends earlier."""
-    key = f"linnet:{{{job}}}:queue:leased"
-    for member in client.zrange(key, 0, -1):
-        client.zincrby(key, -seconds, member)
 
 
 class TestRedis(QueueSuite):
@@ -42,4 +36,4 @@ class TestRedis(QueueSuite):
     @pytest.fixture
     def later(self, redis_server, job):
         with redis_server.client() as client:
-            yield lambda seconds: aged(client, job, seconds)
+            yield lambda seconds: age_queue(client, job, seconds)

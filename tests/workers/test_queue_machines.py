@@ -54,12 +54,14 @@ def redis(server):
     return Redis
 
 
+@pytest.mark.slow
 def test_embedded():
-    run(embedded(), 25)
+    run(embedded(), 12)
 
 
+@pytest.mark.slow
 def test_redis(redis_server):
-    run(redis(redis_server), 25)
+    run(redis(redis_server), 12)
 
 
 @pytest.mark.long

@@ -26,8 +26,6 @@ from linnet.workers.ledger import Child, Completion, Ledger, Start, Waiting
 SILENCE = 450.0
 """Long beside the seconds that really pass in a test."""
 WORKERS = ("a/1", "b/2")
-MOST = 7
-"""Tasks of a program at most."""
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -54,9 +52,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # ---- the program
 
-    @initialize(
-        edges=st.lists(st.lists(st.booleans(), min_size=MOST, max_size=MOST), min_size=2, max_size=MOST)
-    )
+    @initialize(edges=st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=2, max_size=7))
     def program(self, edges: list[list[bool]]) -> None:
         """Task j waits for task i < j where row j says so."""
         self.names = [f"{j % 3}.{j}" for j in range(len(edges))]
@@ -150,10 +146,8 @@ class LedgerMachine(RuleBasedStateMachine):
     def rebuild(self, data: st.DataObject) -> None:
         """The ledger is lost; some of the tasks that were done are known from their tiles."""
         done = {name: self.model.published([name])[0] for name in self.names if self.is_done(name)}
-        listed = [
-            (name, token) for name, token in done.items() if data.draw(st.booleans(), f"{name} is listed")
-        ]
-        kept = [(name, token if data.draw(st.booleans(), "kept") else 0) for name, token in listed]
+        listed = [name for name in done if data.draw(st.booleans(), f"{name} is listed")]
+        kept = [(name, done[name] if data.draw(st.booleans(), "kept") else 0) for name in listed]
         waiting = [
             Waiting(name, len(waits), [each for each in waits if each in done])
             for name, waits in self.waits.items()

@@ -98,8 +98,7 @@ class Database:
             except sqlite3.OperationalError as error:
                 raise _explained(self.path, error) from error
 
-    @staticmethod
-    def now() -> float:
+    def now(self) -> float:
         """The host's clock: seconds since it started."""
         return time.clock_gettime(time.CLOCK_BOOTTIME)
 

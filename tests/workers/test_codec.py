@@ -149,7 +149,7 @@ class TestBack:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("dtype", ["O", "S3", "U2", "V8", [("a", "f8")]])
+    @pytest.mark.parametrize("dtype", ["O", "S3", "U2", "V8", [("a", "f8")], np.dtypes.StringDType()])
     def test_dtypes_that_are_no_numbers(self, dtype):
         with pytest.raises(
             InputError, match="tiles in a store hold numbers, Booleans, datetime64 or timedelta64"

@@ -215,7 +215,7 @@ def _damaged(name: str, why: str) -> NoReturn:
 @lru_cache(maxsize=256)
 def _text(dtype: np.dtype[Any]) -> bytes:
     """What the header says for `dtype`, in the byte order of this machine."""
-    text = dtype.newbyteorder("=").str
+    text = dtype.newbyteorder("=").str if dtype.kind in "biufcmM" else ""
     if dtype.kind in "fc" and dtype.itemsize in (np.longdouble().itemsize, np.clongdouble().itemsize):
         text = text if _NUMBERS.fullmatch(text) else f"{text}/{_LONG_DOUBLE}"
     elif not _NUMBERS.fullmatch(text):

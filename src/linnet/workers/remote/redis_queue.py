@@ -53,8 +53,10 @@ _PUT = Script(
     _COMMON
     + """
 local entries, claim, seconds, most, stamp = A[1], A[2], A[3], A[4], A[5]
+local none_dead = call('EXISTS', dead) == 0
 for _, entry in ipairs(entries) do
-  if call('HEXISTS', held, entry[1]) == 0 and call('SISMEMBER', dead, entry[1]) == 0 then
+  if call('HEXISTS', held, entry[1]) == 0
+     and (none_dead or call('SISMEMBER', dead, entry[1]) == 0) then
     call('ZADD', ready, 'NX', entry[2], entry[1])
   end
 end
@@ -129,8 +131,7 @@ _REMOVE = Script(
 for _, lease in ipairs(A[1]) do
   local known = facts(lease[1])
   if known and known[1] == lease[2] then
-    call('ZREM', leased, lease[1])
-    call('ZREM', ready, lease[1])
+    if call('ZREM', leased, lease[1]) == 0 then call('ZREM', ready, lease[1]) end
     call('HDEL', held, lease[1])
   end
 end

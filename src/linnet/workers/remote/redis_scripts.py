@@ -22,44 +22,48 @@ from __future__ import annotations
 from linnet.workers.remote.connection import Script
 
 COMMON = """
-local function key(name) return P..name end
-
-
+local JOB, KINDS, WORKERS = P..'job', P..'kinds', P..'workers'
+local DONE, PART, READY, BEGAN, ATTEMPTS = P..'done', P..'part', P..'ready', P..'began', P..'attempts'
+local MARKS, SEEN, READERS, GARBAGE = P..'marks:', P..'seen', P..'readers', P..'garbage'
 local job = {}
 do
-  local facts = call('HMGET', key'job', 'state', 'epoch', 'rebuilt')
+  local facts = call('HMGET', JOB, 'state', 'epoch', 'rebuilt', 'sequence', 'first', 'total')
   if not facts[1] then return nil end
   job.state, job.epoch, job.rebuilt = facts[1], tonumber(facts[2]), facts[3] == '1'
+  job.sequence, job.first, job.total = tonumber(facts[4]), tonumber(facts[5]), tonumber(facts[6])
 end
+local parted = call('EXISTS', PART) == 1
 
 local function is_seed(name) return string.sub(name, 1, 1) == '@' end
 
 -- Whether a task is done, and its published token.
 local function state_of(name)
-  local token = call('HGET', key'done', name)
+  local token = call('HGET', DONE, name)
   if token then return true, tonumber(token) end
-  token = call('HGET', key'part', name)
-  if token then return false, tonumber(token) end
-  if job.rebuilt and not is_seed(name) and call('HEXISTS', key'seen', name) == 0
-     and not call('ZSCORE', key'ready', name) then
+  if parted then
+    token = call('HGET', PART, name)
+    if token then return false, tonumber(token) end
+  end
+  if job.rebuilt and not is_seed(name) and call('HEXISTS', SEEN, name) == 0
+     and not call('ZSCORE', READY, name) then
     return true, 0
   end
   return false, 0
 end
 
 local function attempt_of(name)
-  local text = call('HGET', key'attempts', name)
+  local text = call('HGET', ATTEMPTS, name)
   if not text then return nil end
   return cmsgpack.unpack(text)
 end
 
 local function keep_attempt(name, attempt)
-  call('HSET', key'attempts', name, cmsgpack.pack(attempt))
+  call('HSET', ATTEMPTS, name, cmsgpack.pack(attempt))
 end
 
 local function bury(name, token)
   if token ~= 0 and not is_seed(name) then
-    call('ZADD', key'garbage', now, name..' '..string.format('%.0f', token))
+    call('ZADD', GARBAGE, now, name..' '..string.format('%.0f', token))
   end
 end
 """
@@ -76,7 +80,7 @@ end
 
 local function is_alive(name)
   if name == worker then return true end
-  local text = call('HGET', key'workers', name)
+  local text = call('HGET', WORKERS, name)
   if not text then return false end
   local info = cmsgpack.unpack(text)
   return not info[3] and info[2] > now - silence
@@ -84,7 +88,7 @@ end
 
 local function tokens(parents)
   if #parents == 0 then return {} end
-  local given = call('HMGET', key'done', unpack(parents))
+  local given = call('HMGET', DONE, unpack(parents))
   for i, parent in ipairs(parents) do
     local token = given[i] and tonumber(given[i])
     if not token then
@@ -97,7 +101,6 @@ local function tokens(parents)
   return given
 end
 
-local sequence = tonumber(call('HGET', key'job', 'sequence'))
 local ran = 0
 for i, start in ipairs(starts) do
   local name = start[1]
@@ -109,21 +112,21 @@ for i, start in ipairs(starts) do
       found[i] = {'wait'}
     else
       ran = ran + 1
-      local token = job.epoch * 4294967296 + sequence + ran
+      local token = job.epoch * 4294967296 + job.sequence + ran
       local attempt = attempt_of(name) or {0, 0, 0, false, '', false}
       local blamed = attempt[4] and not start[3] and not is_alive(attempt[5])
       attempt = {token, attempt[2] + 1, attempt[3] + (blamed and 1 or 0), false, worker, attempt[6]}
       keep_attempt(name, attempt)
-      call('ZADD', key'ready', now, name)
-      if not attempt[6] then call('ZADD', key'began', now, name) end
+      call('ZADD', READY, now, name)
+      if not attempt[6] then call('ZADD', BEGAN, now, name) end
       found[i] = {'run', token, attempt[2], attempt[3], published}
     end
   end
 end
 if ran > 0 then
-  call('HINCRBY', key'job', 'sequence', ran)
-  call('HINCRBY', key'job', 'begun', ran)
-  if call('HGET', key'job', 'first') == '0' then call('HSET', key'job', 'first', now) end
+  call('HINCRBY', JOB, 'sequence', ran)
+  call('HINCRBY', JOB, 'begun', ran)
+  if job.first == 0 then call('HSET', JOB, 'first', now) end
 end
 return cmsgpack.pack(found)
 """
@@ -138,55 +141,52 @@ local function mark(name, children)
   for _, child in ipairs(children) do
     local waiting, needs = child[1], child[2]
     if not state_of(waiting) then
-      local new = call('SADD', key'marks:'..waiting, name)
+      local new = call('SADD', MARKS..waiting, name)
       local seen
       if new == 1 then
-        seen = call('HINCRBY', key'seen', waiting, 1)
+        seen = call('HINCRBY', SEEN, waiting, 1)
         made = made + 1
       else
-        seen = tonumber(call('HGET', key'seen', waiting))
+        seen = tonumber(call('HGET', SEEN, waiting))
       end
       if seen >= needs then
         ready[#ready + 1] = waiting
-        call('ZADD', key'ready', 'NX', now, waiting)
+        call('ZADD', READY, 'NX', now, waiting)
       end
     end
   end
-  if made > 0 then call('HINCRBY', key'readers', name, made) end
-  return ready
+  if made > 0 then call('HINCRBY', READERS, name, made) end
+  return ready, made
 end
 
 -- A task is done: it reads the tiles of its parents no more.
 local function free_parents(name)
-  for _, parent in ipairs(call('SMEMBERS', key'marks:'..name)) do
-    if call('HINCRBY', key'readers', parent, -1) == 0 then
-      call('HDEL', key'readers', parent)
-      local token = call('HGET', key'done', parent)
+  for _, parent in ipairs(call('SMEMBERS', MARKS..name)) do
+    if call('HINCRBY', READERS, parent, -1) == 0 then
+      call('HDEL', READERS, parent)
+      local token = call('HGET', DONE, parent)
       if token then bury(parent, tonumber(token)) end
     end
   end
-  call('DEL', key'marks:'..name)
-  call('HDEL', key'seen', name)
+  call('DEL', MARKS..name)
+  call('HDEL', SEEN, name)
 end
 
-local function finish(name, token, counted, seconds)
-  call('HSET', key'done', name, token)
-  call('HDEL', key'part', name)
-  call('ZREM', key'ready', name)
-  call('ZREM', key'began', name)
-  call('HDEL', key'attempts', name)
+local counts, times, total = {}, {}, 0
+
+local function finish(name, token, made, counted, seconds)
+  call('HSET', DONE, name, token)
+  if parted then call('HDEL', PART, name) end
+  call('ZREM', READY, name)
+  call('ZREM', BEGAN, name)
+  call('HDEL', ATTEMPTS, name)
   free_parents(name)
-  if call('HEXISTS', key'readers', name) == 0 then bury(name, token) end
+  if made == 0 and call('HEXISTS', READERS, name) == 0 then bury(name, token) end
   if counted then
-    local done = call('HINCRBY', key'job', 'done', 1)
-    call('HSET', key'job', 'last', now)
-    if job.state == 'running' and done >= tonumber(call('HGET', key'job', 'total')) then
-      job.state = 'finished'
-      call('HSET', key'job', 'state', 'finished')
-    end
     local kind = string.match(name, '^%d+')
-    call('HINCRBY', key'kinds', kind, 1)
-    call('HINCRBYFLOAT', key'kinds', 's'..kind, string.format('%.9f', seconds))
+    counts[kind] = (counts[kind] or 0) + 1
+    times[kind] = (times[kind] or 0) + seconds
+    total = total + 1
   end
 end
 
@@ -198,10 +198,22 @@ for i, one in ipairs(A[1]) do
   else
     local done, published = state_of(name)
     if published ~= 0 then token = published end
-    if published == 0 and not last then call('HSET', key'part', name, token) end
-    local ready = mark(name, children)
-    if last and not done then finish(name, token, counted, seconds) end
+    if published == 0 and not last then
+      call('HSET', PART, name, token)
+      parted = true
+    end
+    local ready, made = mark(name, children)
+    if last and not done then finish(name, token, made, counted, seconds) end
     found[i] = {token, ready}
+  end
+end
+if total > 0 then
+  local done = call('HINCRBY', JOB, 'done', total)
+  call('HSET', JOB, 'last', now)
+  if job.state == 'running' and done >= job.total then call('HSET', JOB, 'state', 'finished') end
+  for kind, count in pairs(counts) do
+    call('HINCRBY', KINDS, kind, count)
+    call('HINCRBYFLOAT', KINDS, 's'..kind, string.format('%.9f', times[kind]))
   end
 end
 return cmsgpack.pack(found)
@@ -226,7 +238,7 @@ local attempt = attempt_of(A[1])
 if attempt and attempt[1] == A[2] then
   attempt[4] = false
   keep_attempt(A[1], attempt)
-  call('ZREM', key'began', A[1])
+  call('ZREM', BEGAN, A[1])
 end
 """
 )
@@ -247,39 +259,39 @@ local function wait_for_parents()
     local ended, stored = state_of(parent)
     if ended or stored ~= 0 then
       there = there + 1
-      call('SADD', key'marks:'..name, parent)
-      call('HINCRBY', key'readers', parent, 1)
-      call('ZREM', key'garbage', parent..' '..string.format('%.0f', stored))
-      if ended and stored == 0 then call('HSET', key'done', parent, 0) end
+      call('SADD', MARKS..name, parent)
+      call('HINCRBY', READERS, parent, 1)
+      call('ZREM', GARBAGE, parent..' '..string.format('%.0f', stored))
+      if ended and stored == 0 then call('HSET', DONE, parent, 0) end
     end
   end
-  call('HSET', key'seen', name, there)
+  call('HSET', SEEN, name, there)
   return there == #parents
 end
 
 if done or published ~= 0 then
   local ready = true
   if done then
-    call('HINCRBY', key'job', 'done', -1)
-    if job.state == 'finished' then call('HSET', key'job', 'state', 'running') end
-    call('HDEL', key'done', name)
+    call('HINCRBY', JOB, 'done', -1)
+    if job.state == 'finished' then call('HSET', JOB, 'state', 'running') end
+    call('HDEL', DONE, name)
     ready = wait_for_parents()
   end
-  call('HDEL', key'part', name)
-  call('HDEL', key'attempts', name)
-  call('ZREM', key'began', name)
-  if ready then call('ZADD', key'ready', now, name) else call('ZREM', key'ready', name) end
+  call('HDEL', PART, name)
+  call('HDEL', ATTEMPTS, name)
+  call('ZREM', BEGAN, name)
+  if ready then call('ZADD', READY, now, name) else call('ZREM', READY, name) end
   bury(name, published)
 end
 
-if call('SREM', key'marks:'..reader, name) == 1 then
-  call('HINCRBY', key'seen', reader, -1)
-  if call('HINCRBY', key'readers', name, -1) == 0 then call('HDEL', key'readers', name) end
+if call('SREM', MARKS..reader, name) == 1 then
+  call('HINCRBY', SEEN, reader, -1)
+  if call('HINCRBY', READERS, name, -1) == 0 then call('HDEL', READERS, name) end
 end
 if reader ~= '' then
-  call('ZREM', key'ready', reader)
-  call('ZREM', key'began', reader)
-  call('HSETNX', key'seen', reader, 0)
+  call('ZREM', READY, reader)
+  call('ZREM', BEGAN, reader)
+  call('HSETNX', SEEN, reader, 0)
   local attempt = attempt_of(reader)
   if attempt then
     attempt[4] = false

@@ -12,10 +12,10 @@ local function numbers(list)
 end
 
 local function status()
-  local words = call('HMGET', key'job', 'state', 'reason', 'failed')
-  local counts = call('HMGET', key'job', 'epoch', 'total', 'done', 'begun')
-  local times = call('HMGET', key'job', 'first', 'last')
-  return {words, numbers(counts), now, numbers(times), call('HGETALL', key'kinds')}
+  local words = call('HMGET', JOB, 'state', 'reason', 'failed')
+  local counts = call('HMGET', JOB, 'epoch', 'total', 'done', 'begun')
+  local times = call('HMGET', JOB, 'first', 'last')
+  return {words, numbers(counts), now, numbers(times), call('HGETALL', KINDS)}
 end
 """
 
@@ -59,11 +59,11 @@ RESTORE_WAITING = Script(
 for _, each in ipairs(A[1]) do
   local name, needs, marked = each[1], each[2], each[3]
   for _, parent in ipairs(marked) do
-    if call('SADD', key'marks:'..name, parent) == 1 then call('HINCRBY', key'readers', parent, 1) end
-    call('HSETNX', key'done', parent, 0)
+    if call('SADD', MARKS..name, parent) == 1 then call('HINCRBY', READERS, parent, 1) end
+    call('HSETNX', DONE, parent, 0)
   end
-  call('HSET', key'seen', name, #marked)
-  if #marked >= needs then call('ZADD', key'ready', now, name) end
+  call('HSET', SEEN, name, #marked)
+  if #marked >= needs then call('ZADD', READY, now, name) end
 end
 """
 )
@@ -73,20 +73,20 @@ SET_STATE = Script(
     + """
 local from, to, reason, epoch, name = A[1], A[2], A[3], A[4], A[5]
 if job.state ~= from or (epoch ~= 0 and epoch ~= job.epoch) or (name ~= '' and state_of(name)) then return end
-call('HSET', key'job', 'state', to, 'reason', reason, 'failed', name)
+call('HSET', JOB, 'state', to, 'reason', reason, 'failed', name)
 """
 )
 
 RESUME = Script(
     COMMON
     + """
-local counts = call('HMGET', key'job', 'done', 'total')
+local counts = call('HMGET', JOB, 'done', 'total')
 local state = tonumber(counts[1]) >= tonumber(counts[2]) and 'finished' or 'running'
-call('HINCRBY', key'job', 'epoch', 1)
-call('HSET', key'job', 'state', state, 'reason', '', 'failed', '')
-call('UNLINK', key'attempts', key'began')
-local names = call('ZRANGE', key'ready', 0, -1)
-for _, name in ipairs(names) do call('ZADD', key'ready', now, name) end
+call('HINCRBY', JOB, 'epoch', 1)
+call('HSET', JOB, 'state', state, 'reason', '', 'failed', '')
+call('UNLINK', ATTEMPTS, BEGAN)
+local names = call('ZRANGE', READY, 0, -1)
+for _, name in ipairs(names) do call('ZADD', READY, now, name) end
 return cmsgpack.pack(names)
 """
 )
@@ -106,8 +106,8 @@ return cmsgpack.pack(found)
 OVERDUE = Script(
     COMMON
     + """
-local names = call('ZRANGEBYSCORE', key'ready', '-inf', now - A[1], 'LIMIT', 0, A[2])
-for _, name in ipairs(names) do call('ZADD', key'ready', now, name) end
+local names = call('ZRANGEBYSCORE', READY, '-inf', now - A[1], 'LIMIT', 0, A[2])
+for _, name in ipairs(names) do call('ZADD', READY, now, name) end
 return cmsgpack.pack(names)
 """
 )
@@ -117,10 +117,10 @@ STRAGGLERS = Script(
     + """
 local factor, least, limit = A[1], A[2], A[3]
 local usual = {}
-local kinds = call('HGETALL', key'kinds')
+local kinds = call('HGETALL', KINDS)
 for i = 1, #kinds, 2 do usual[kinds[i]] = tonumber(kinds[i + 1]) end
 local told = {}
-local old = call('ZRANGEBYSCORE', key'began', '-inf', now - least, 'WITHSCORES')
+local old = call('ZRANGEBYSCORE', BEGAN, '-inf', now - least, 'WITHSCORES')
 for i = 1, #old, 2 do
   if #told == limit then break end
   local name, began = old[i], tonumber(old[i + 1])
@@ -128,7 +128,7 @@ for i = 1, #old, 2 do
   local late = kind and usual[kind] and now - began >= factor * usual['s'..kind] / usual[kind]
   if late then
     told[#told + 1] = name
-    call('ZREM', key'began', name)
+    call('ZREM', BEGAN, name)
     local attempt = attempt_of(name)
     attempt[6] = true
     keep_attempt(name, attempt)
@@ -141,8 +141,8 @@ return cmsgpack.pack(told)
 DISCARDED = Script(
     COMMON
     + """
-local told = call('ZRANGEBYSCORE', key'garbage', '-inf', now - A[1], 'LIMIT', 0, A[2])
-for _, each in ipairs(told) do call('ZREM', key'garbage', each) end
+local told = call('ZRANGEBYSCORE', GARBAGE, '-inf', now - A[1], 'LIMIT', 0, A[2])
+for _, each in ipairs(told) do call('ZREM', GARBAGE, each) end
 return cmsgpack.pack(told)
 """
 )
@@ -152,10 +152,10 @@ TOUCH = Script(
     + _STATUS
     + """
 local names, worker, facts = A[1], A[2], A[3]
-for _, name in ipairs(names) do call('ZADD', key'ready', 'XX', now, name) end
-local text = call('HGET', key'workers', worker)
+for _, name in ipairs(names) do call('ZADD', READY, 'XX', now, name) end
+local text = call('HGET', WORKERS, worker)
 local started = text and cmsgpack.unpack(text)[1] or now
-call('HSET', key'workers', worker, cmsgpack.pack({started, now, false, facts}))
+call('HSET', WORKERS, worker, cmsgpack.pack({started, now, false, facts}))
 return cmsgpack.pack(status())
 """
 )
@@ -163,11 +163,11 @@ return cmsgpack.pack(status())
 LEAVE = Script(
     COMMON
     + """
-local text = call('HGET', key'workers', A[1])
+local text = call('HGET', WORKERS, A[1])
 if text then
   local info = cmsgpack.unpack(text)
   info[3] = true
-  call('HSET', key'workers', A[1], cmsgpack.pack(info))
+  call('HSET', WORKERS, A[1], cmsgpack.pack(info))
 end
 """
 )
@@ -179,7 +179,7 @@ WORKERS = Script(
     COMMON
     + """
 local found = {}
-local all = call('HGETALL', key'workers')
+local all = call('HGETALL', WORKERS)
 for i = 1, #all, 2 do found[#found + 1] = {all[i], cmsgpack.unpack(all[i + 1])} end
 return cmsgpack.pack({now, found})
 """

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from linnet.errors import (
+    AddressError,
     InputError,
     JobError,
     LinnetError,
@@ -27,10 +28,10 @@ from linnet.workers.address import Address
 from linnet.workers.failures import ended_with
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.launchers import make_launcher
-from linnet.workers.parts import Parts, open_parts
+from linnet.workers.parts import Parts, open_parts, reopened
 from linnet.workers.provisioner import Policy, Sample, provision
 from linnet.workers.queue import Entry
-from linnet.workers.rebuilding import rebuild
+from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.results import outputs, sweep
 from linnet.workers.serving import blas_core
 from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key, tile_key
@@ -184,10 +185,12 @@ class Job:
         """Go on after anything: a failure, a stop, the loss of every worker, of tiles, of the ledger."""
         self._end()
         try:
-            ready = self._parts.ledger.resume()
-        except LinnetError:
+            self._parts.ledger.status()
+        except AddressError:
             rebuild(self._parts, self._spec)
-            ready = self._parts.ledger.resume()
+        else:
+            repair(self._parts, self._spec)
+        ready = self._parts.ledger.resume()
         self._parts.queue.clear()
         self._parts.queue.put([Entry(name, self._spec.priority(name)) for name in ready])
         if workers is not None:
@@ -305,8 +308,7 @@ def attach(
 
     With `workers`, this process sees to it that there are so many, as `submit` does.
     """
-    parts = open_parts(address)
-    spec = parts.spec()
+    parts, spec = reopened(address)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
     job = kind(parts, spec, made, _policy(workers or 1), limits or Limits())
     if workers:

@@ -26,12 +26,7 @@ class Parts:
 
     def spec(self) -> JobSpec:
         """The job as it was stored; AddressError if there is none."""
-        try:
-            return JobSpec.from_bytes(memoryview(self.store.get(spec_key(self.address.job))))
-        except MissingTileError:
-            raise AddressError(
-                f"there is no job {self.address.job!r} in {self.store.url}; was it deleted?"
-            ) from None
+        return _spec(self.store, self.address)
 
     def close(self) -> None:
         """Let go of connections and files."""
@@ -70,6 +65,24 @@ def open_parts(address: Address | str, *, silence: float = 5.0, create: bool = F
     place = address.queue or address.ledger
     assert place is not None
     return Parts(address, store, ledger, open_queue(place, address.job))
+
+
+def reopened(address: Address | str) -> tuple[Parts, JobSpec]:
+    """The parts of a job that is stored, and the job; its ledger may be lost, and is then empty."""
+    address = Address.parse(address)
+    store = open_store(address.store)
+    try:
+        spec = _spec(store, address)
+    finally:
+        store.close()
+    return open_parts(address, create=True), spec
+
+
+def _spec(store: Store, address: Address) -> JobSpec:
+    try:
+        return JobSpec.from_bytes(memoryview(store.get(spec_key(address.job))))
+    except MissingTileError:
+        raise AddressError(f"there is no job {address.job!r} in {store.url}; was it deleted?") from None
 
 
 def _board(address: Address) -> Path:

@@ -1,4 +1,4 @@
-"""A ledger made anew from what is stored, by walking back from the outputs through parents."""
+"""A ledger put right, or made anew, from what is stored: by walking back from the outputs through parents."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from linnet.tiles import TileKey
 from linnet.workers.ledger import Waiting
 from linnet.workers.names import name_of
 from linnet.workers.parts import Parts
-from linnet.workers.results import parsed_key
-from linnet.workers.spec import JobSpec
+from linnet.workers.results import parsed_key, published
+from linnet.workers.spec import JobSpec, tile_key
 
 
 def rebuild(parts: Parts, spec: JobSpec) -> None:
@@ -58,6 +58,17 @@ def rebuild(parts: Parts, spec: JobSpec) -> None:
     }
     known += [(name_of(task), 0) for task in beyond]
     parts.ledger.restore(spec.total, known, waiting)
+
+
+def repair(parts: Parts, spec: JobSpec) -> None:
+    """Let tasks run again whose outputs are not in the store, though they are done."""
+    there = {key for key, _ in parts.store.list(f"{parts.address.job}/")}
+    written = [(tile, task) for tile in _results(spec) if (task := spec.bound.writer(tile)) is not None]
+    tokens = published(parts, [name_of(task) for _, task in written])
+    for (tile, task), token in zip(written, tokens, strict=True):
+        if token and tile_key(parts.address.job, tile, token) not in there:
+            parents = [name_of(parent) for parent in spec.bound.parents(task)]
+            parts.ledger.reopen(name_of(task), token, parents, "")
 
 
 def _results(spec: JobSpec) -> list[TileKey]:

@@ -13,6 +13,8 @@ GROUP = "linnet.launchers"
 _BUILT_IN = {
     "processes": "linnet.workers.launchers.processes:Processes",
     "threads": "linnet.workers.launchers.threads:WorkerThreads",
+    "slurm": "linnet.workers.launchers.slurm:Slurm",
+    "lithops": "linnet.workers.launchers.lithops:Lithops",
 }
 
 

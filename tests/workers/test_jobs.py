@@ -1,0 +1,290 @@
+"""Jobs from submission to result, with workers in threads of this process; faults are caused where they count."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import linnet as ln
+from linnet.algorithms.cholesky import cholesky, left_looking
+from linnet.engines import Threads
+from linnet.errors import (
+    AddressError,
+    JobCancelledError,
+    JobFailedError,
+    JobStoppedError,
+    KernelError,
+)
+from linnet.testing import kernels as programs
+from linnet.tiles import TiledArray, TileKey
+from linnet.workers.client import attach, submit
+from linnet.workers.launcher import Limits
+from linnet.workers.parts import open_parts
+from linnet.workers.queue import Entry
+from linnet.workers.results import StoredTiles
+from linnet.workers.spec import Options, spec_key, tile_key
+
+QUICK = Options(lease=1.0, grace=0.2)
+
+
+def matrix(n, seed=0):
+    a = np.random.default_rng(seed).standard_normal((n, n))
+    return a @ a.T + n * np.eye(n)
+
+
+def factorised(n=60, tile=10, program=cholesky, **options):
+    given = TiledArray.from_numpy(matrix(n), tile)
+    return submit(program.bind(N=given.grid[0]), {"A": given}, options=QUICK, **options)
+
+
+def lower(job, name="O"):
+    return np.tril(job.result()[name].to_numpy())
+
+
+@pytest.fixture
+def store(tmp_path):
+    return str(tmp_path / "jobs")
+
+
+def test_a_job_gives_the_same_bits_as_the_program_run_here(store):
+    with factorised(store=store, launcher="threads", program=left_looking) as job:
+        found = lower(job, "L")
+    given = TiledArray.from_numpy(matrix(60), 10)
+    here = Threads(1, deterministic=True).run(left_looking.bind(N=6), {"A": given})["L"].to_numpy()
+    assert np.array_equal(found, here)
+    assert np.allclose(found @ found.T, matrix(60))
+
+
+def test_anyone_with_the_address_can_watch_and_fetch(store):
+    with factorised(store=store, launcher="threads") as job, attach(job.address) as other:
+        other.wait(60)
+        assert other.progress().done == other.progress().total == 6 + 15 + 35
+        assert np.array_equal(lower(other), lower(job))
+        assert job.facts()["tasks"] >= 0
+
+
+def test_nothing_is_left_when_a_job_is_deleted(store, tmp_path):
+    with factorised(store=store, launcher="threads") as job:
+        job.wait(60)
+        job.delete()
+        assert not [path for path in (tmp_path / "jobs").rglob("*") if path.is_file()]
+        with pytest.raises(AddressError, match="was it deleted"):
+            attach(job.address)
+
+
+def test_temporary_tiles_are_gone_when_a_job_is_finished(store):
+    with factorised(store=store, launcher="threads") as job:
+        job.wait(60)
+        arrays = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
+        assert arrays == {"A", "O", "job"}
+
+
+def test_an_array_is_submitted_and_comes_back_lazily(store):
+    x = ln.asarray(np.arange(30.0).reshape(5, 6), chunks=2)
+    with ln.submit((x @ x.T + 1).sum(axis=0), store=store, launcher="threads") as job:
+        found = job.result()
+        assert isinstance(found, ln.Array)
+        assert np.array_equal((found * 2).compute(), 2 * (x @ x.T + 1).sum(axis=0).compute())
+        assert np.array_equal(ln.attach(job.address).result().compute(), found.compute())
+
+
+def test_several_arrays_share_their_work(store):
+    x = ln.asarray(np.arange(20.0), chunks=3)
+    y = ln.exp(x / 10)
+    with ln.submit((y + 1, y.sum()), store=store, launcher="threads") as job:
+        first, second = job.result()
+        assert np.array_equal(first.compute(), np.exp(np.arange(20.0) / 10) + 1)
+        assert second.compute() == y.sum().compute()
+
+
+def test_what_cannot_be_submitted_is_refused(store):
+    x = ln.asarray(np.arange(6.0), chunks=2)
+    with pytest.raises(ln.InputError, match="has no import name"):
+        ln.submit(ln.map_blocks(lambda tile: tile + 1, x), store=store)
+    with pytest.raises(ln.InputError, match="in memory already"):
+        ln.submit(x, store=store)
+    with pytest.raises(ln.InputError, match="given a list"):
+        ln.submit([1, 2], store=store)
+    with pytest.raises(ln.InputError, match="takes the arrays A"):
+        ln.submit(cholesky.bind(N=2), {"B": np.eye(4)}, store=store)
+    with pytest.raises(AddressError, match="need a ledger that all workers reach"):
+        ln.submit(x + 1, store="s3://bucket/jobs")
+    with pytest.raises(AddressError, match="no address of a job"):
+        ln.attach("/nowhere")
+
+
+# ---- failures
+
+
+def test_a_kernel_that_raises_fails_the_job_with_task_tiles_and_line(store):
+    divisors = np.array([1.0, 2.0, 0.0, 4.0])
+    inputs = {"A": TiledArray.from_numpy(np.ones(4), 1), "B": TiledArray.from_numpy(divisors, 1)}
+    with submit(programs.divided.bind(N=4), inputs, store=store, launcher="threads", options=QUICK) as job:
+        with pytest.raises(KernelError, match="a divisor is 0") as caught:
+            job.wait(60)
+        assert caught.value.task == (0, (2,))
+        assert "with i=2" in str(caught.value)
+        assert job.progress().state == "failed"
+
+
+def test_a_cancelled_job_stops_and_resumes_where_it_was(store):
+    given = {"A": TiledArray.from_numpy(np.ones(1), 1)}
+    with submit(programs.slow.bind(N=40), given, store=store, launcher="threads", options=QUICK) as job:
+        while job.progress().done < 5:
+            time.sleep(0.01)
+        job.cancel()
+        with pytest.raises(JobCancelledError):
+            job.wait(5)
+        time.sleep(0.3)
+        done = job.progress().done
+        time.sleep(0.3)
+        assert job.progress().done == done < 40
+        job.resume()
+        job.wait(60)
+        status = open_parts(job.address).ledger.status()
+        assert status.done == 40
+        assert status.epoch == 2
+
+
+def test_a_lost_tile_is_computed_again_from_its_parents(store):
+    with factorised(store=store, launcher="threads") as job:
+        job.wait(60)
+        expected = lower(job)
+        parts = open_parts(job.address)
+        gone = [key for key, _ in parts.store.list(f"{job.name}/O/")][::3]
+        parts.store.delete(gone)
+        job.resume()
+        job.wait(60)
+        assert np.array_equal(lower(job), expected)
+
+
+@pytest.mark.parametrize("done", [0, 10, 30, 55])
+def test_a_lost_ledger_is_rebuilt_from_what_is_stored(store, done):
+    with factorised(store=store, launcher="threads", n=60) as job:
+        while job.progress().done < done:
+            time.sleep(0.001)
+        job.cancel()
+        time.sleep(0.2)
+        parts = open_parts(job.address)
+        parts.ledger.drop()
+        again = attach(job.address, launcher="threads")
+        again.resume(workers=2)
+        again.wait(60)
+        found = lower(again)
+        assert np.allclose(found @ found.T, matrix(60))
+        again.close()
+
+
+def test_a_lost_input_fails_the_job_and_says_so(store):
+    given = TiledArray.from_numpy(matrix(20), 10)
+    job = submit(cholesky.bind(N=2), {"A": given}, store=store, launcher=None, options=QUICK)
+    parts = open_parts(job.address)
+    parts.store.delete([tile_key(job.name, TileKey("A", (1, 1)), None)])
+    with (
+        attach(job.address, workers=1, launcher="threads") as workers,
+        pytest.raises(JobFailedError, match="an input of the job cannot be read"),
+    ):
+        workers.wait(60)
+
+
+@pytest.mark.parametrize("harm", [b"not a tile", b"", None])
+def test_damaged_and_lost_temporary_tiles_are_computed_again(store, harm):
+    options = Options(lease=1.0, delete=False)
+    given = TiledArray.from_numpy(matrix(60), 10)
+    with submit(cholesky.bind(N=6), {"A": given}, store=store, launcher="threads", options=options) as job:
+        while job.progress().done < 25:
+            time.sleep(0.001)
+        job.cancel()
+        time.sleep(0.3)
+        parts = open_parts(job.address)
+        for key in [key for key, _ in parts.store.list(f"{job.name}/S/")]:
+            parts.store.delete([key]) if harm is None else parts.store.put(key, [harm])
+        job.resume()
+        found = lower(job)
+        assert np.allclose(found @ found.T, matrix(60))
+        assert job.progress().done == job.progress().total
+
+
+def test_a_damaged_result_is_named(store):
+    with factorised(store=store, launcher="threads") as job:
+        job.wait(60)
+        parts = open_parts(job.address)
+        key, _ = next(parts.store.list(f"{job.name}/O/"))
+        parts.store.put(key, [b"not a tile"])
+        with pytest.raises(OSError, match=f"{key}: .* resume the job"):
+            job.result()["O"].to_numpy()
+        parts.store.delete([key])
+        job.resume()
+        assert np.allclose(lower(job) @ lower(job).T, matrix(60))
+
+
+def test_two_workers_that_stop_at_their_limit_of_time_are_replaced(store):
+    given = {"A": TiledArray.from_numpy(np.ones(1), 1)}
+    limits = Limits(runtime=0.5, timeout=1)
+    with submit(
+        programs.slow.bind(N=60), given, store=store, launcher="threads", options=QUICK, limits=limits
+    ) as job:
+        job.wait(60)
+        assert len(open_parts(job.address).ledger.workers()) > 2
+
+
+def test_hostile_messages_are_thrown_away(store):
+    job = factorised(store=store, launcher=None)
+    parts = open_parts(job.address)
+    parts.queue.put(
+        [Entry(name, 2**61) for name in ("__import__('os')", "99.0", "0.1.2.3.4", "@77", "0.-5", "../../x")]
+    )
+    with attach(job.address, workers=1, launcher="threads") as workers:
+        workers.wait(60)
+        assert np.allclose(lower(workers) @ lower(workers).T, matrix(60))
+
+
+def test_a_hostile_job_is_refused(store):
+    job = factorised(store=store, launcher=None)
+    parts = open_parts(job.address)
+    whole = bytes(parts.store.get(spec_key(job.name)))
+    for damaged in (whole[:-1], b"", b"LNTJ" + whole[4:40], whole[:30] + b"\xff" + whole[31:]):
+        parts.store.put(spec_key(job.name), [damaged])
+        with pytest.raises(ln.WireError):
+            attach(job.address)
+
+
+def test_jobs_in_one_store_do_not_meet(store):
+    jobs = [factorised(store=store, launcher="threads", n=40 + 10 * k) for k in range(3)]
+    for k, job in enumerate(jobs):
+        found = lower(job)
+        assert np.allclose(found @ found.T, matrix(40 + 10 * k))
+        job.close()
+
+
+def test_waiting_has_a_limit(store):
+    with factorised(store=store, launcher=None) as job, pytest.raises(TimeoutError, match="0 of 56 tasks"):
+        job.wait(0.2)
+
+
+def test_a_stopped_job_says_how_to_go_on(store):
+    with factorised(store=store, launcher=None) as job:
+        open_parts(job.address).ledger.halt("stopped", "the disk is full")
+        with pytest.raises(JobStoppedError, match=r"the disk is full\n.*resume\(\)"):
+            job.wait(5)
+
+
+def test_results_of_a_job_that_is_not_finished_are_refused(store):
+    with factorised(store=store, launcher=None) as job:
+        parts = open_parts(job.address)
+        with pytest.raises(OSError, match="not finished"):
+            StoredTiles(parts, job.spec, "O")
+
+
+def test_control_c_in_wait_leaves_the_job_running(store):
+    given = {"A": TiledArray.from_numpy(np.ones(1), 1)}
+    with submit(programs.slow.bind(N=30), given, store=store, launcher="threads", options=QUICK) as job:
+        timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            job.wait(60)
+        job.wait(60)

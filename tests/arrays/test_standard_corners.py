@@ -29,3 +29,12 @@ def test_repeats_are_integers_and_not_negative(chunks: int | None) -> None:
         ln.repeat(x, [1.5])
     with pytest.raises(ValueError, match="negative"):
         ln.repeat(x, -1)
+
+
+def test_a_dtype_equals_itself_alone() -> None:
+    found = ln.__array_namespace_info__().dtypes()
+    for name, dtype in found.items():
+        assert dtype is getattr(ln, name)
+        assert dtype not in (None, name)
+        assert ln.zeros(1, dtype=dtype).dtype == dtype
+        assert [other for other in found if found[other] == dtype] == [name]

@@ -14,11 +14,12 @@ from linnet.arrays.creation import check_device
 from linnet.arrays.creation import copy as copied
 from linnet.arrays.elementwise import apply, cast, placed
 
-bool = np.dtype("bool")  # the standard's name
-int8, int16, int32, int64 = (np.dtype(f"i{size}") for size in (1, 2, 4, 8))
-uint8, uint16, uint32, uint64 = (np.dtype(f"u{size}") for size in (1, 2, 4, 8))
-float16, float32, float64 = (np.dtype(f"f{size}") for size in (2, 4, 8))
-complex64, complex128 = np.dtype("c8"), np.dtype("c16")
+# NumPy's scalar types and not its dtypes, which equal None and names: a dtype equals itself alone.
+bool = np.bool  # the standard's name
+int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+float16, float32, float64 = np.float16, np.float32, np.float64
+complex64, complex128 = np.complex64, np.complex128
 e, pi, inf, nan, newaxis = np.e, np.pi, np.inf, np.nan, None
 
 _KINDS = {
@@ -286,7 +287,7 @@ class Info:
         """Where arrays can be."""
         return ["cpu"]
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype[Any]]:
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """What Python numbers become."""
         check_device(device)
         return {
@@ -296,14 +297,14 @@ class Info:
             "indexing": int64,
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype[Any]]:
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
         """The standard's dtypes, all or those of a kind."""
         check_device(device)
         kinds = tuple(_KINDS) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
         for each in kinds:
             if each not in _KINDS:
                 raise ValueError(f"kind {each!r} is not known; expected one of {', '.join(_KINDS)}")
-        return {name: np.dtype(name) for each in kinds for name in _KINDS[each]}
+        return {name: getattr(np, name) for each in kinds for name in _KINDS[each]}
 
 
 __array_api_version__ = "2025.12"

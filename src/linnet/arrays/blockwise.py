@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import _spans, aligned, blocks, common_layout
+from linnet.arrays.building import aligned, blocks, common_layout
 from linnet.arrays.core import ArrayBase, as_node, axes_of, axis_of, wrap
 from linnet.arrays.expression import Access, Along, At, Entry, Node, Number, Operand, Piece, Spans
 from linnet.arrays.joining import joined, part_of
+from linnet.arrays.moving import overlaps
 from linnet.arrays.padding import pad
 from linnet.errors import InputError
 from linnet.kernels.callables import held
@@ -261,7 +262,7 @@ def _overlapping(node: Node, padded: Node, depths: list[int]) -> tuple[Node, lis
         shift = (total - node.shape[axis]) // 2
         own = [(a + shift, b + shift) for a, b in itertools.pairwise(node.layout.boundaries[axis])]
         wide = [(max(0, a - width), min(total, b + width)) for a, b in own]
-        spans = [_spans(old, (0, b - a), a, 1) for a, b in wide]
+        spans = [overlaps(old, (0, b - a), a, 1) for a, b in wide]
         first, last, low, high = (tuple(each[k][0] for each in spans) for k in range(4))
         access.append(Spans(axis, first, last))
         numbers += [Entry(axis, low), Entry(axis, high)]

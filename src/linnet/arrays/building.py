@@ -16,26 +16,28 @@ from numpy.typing import NDArray
 
 from linnet.arrays.chunking import automatic, whole
 from linnet.arrays.expression import (
-    Access,
     Along,
     Axes,
     Blocks,
-    Entry,
     Fold,
     Map,
     Node,
-    Number,
     Operand,
     Part,
     Piece,
     Source,
-    Spans,
 )
+from linnet.arrays.moving import boxed, moved
+from linnet.engines.mapping import place_of
+from linnet.session import current_engine
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 
 _FREE = 64
 """Nodes that may be computed again to avoid moving their result."""
+
+_SHORT = 8192
+"""Bytes in a row of a file below which reading them costs more than their number."""
 
 
 def constant(value: Any, dtype: Any = None) -> Source:
@@ -142,8 +144,8 @@ def recut(node: Node, layout: Layout) -> Node:
     """The same array, cut in another way."""
     if node.layout.boundaries == layout.boundaries:
         return node
-    if not is_free(node):
-        return _moved(node, layout)
+    if not is_free(node) or _scattered(node, layout):
+        return moved(node, layout)
     made: dict[tuple[int, Layout], Node] = {}
 
     def again(current: Node, cut: Layout) -> Node:
@@ -169,6 +171,21 @@ def recut(node: Node, layout: Layout) -> Node:
     return again(node, layout)
 
 
+def _scattered(node: Node, layout: Layout) -> bool:
+    """Whether an array in a file would be read in short runs, many times over: there is a budget."""
+    if current_engine().memory is None or not isinstance(node, Source) or not place_of(node.data):
+        return False
+    lengths = [max(b - a for a, b in itertools.pairwise(edges)) for edges in layout.boundaries]
+    order = sorted(range(node.ndim), key=lambda axis: abs(node.data.strides[axis]))
+    run = node.dtype.itemsize
+    for axis in order:
+        run *= lengths[axis]
+        if lengths[axis] < node.shape[axis]:
+            break
+    own = [max(b - a for a, b in itertools.pairwise(edges)) for edges in node.layout.boundaries]
+    return run < _SHORT and lengths[order[0]] < own[order[0]]
+
+
 def _operand_layout(node: Node, layout: Layout) -> Layout:
     offset = len(layout.boundaries) - node.ndim
     edges = layout.boundaries
@@ -178,13 +195,6 @@ def _operand_layout(node: Node, layout: Layout) -> Layout:
             for axis, length in enumerate(node.shape)
         )
     )
-
-
-def _moved(node: Node, layout: Layout) -> Blocks:
-    """Each new tile is put together from parts of old ones."""
-    steps = (1,) * node.ndim
-    starts = (0,) * node.ndim
-    return _boxed(node, layout, starts, steps)
 
 
 def sliced(node: Node, slices: Sequence[slice]) -> Node:
@@ -198,7 +208,7 @@ def sliced(node: Node, slices: Sequence[slice]) -> Node:
     layout = Layout(tuple(itertools.starmap(_sliced_edges, zip(node.layout.boundaries, ranges, strict=True))))
     if isinstance(node, Source):
         return Source(node.data[(*map(_as_slice, ranges), ...)], layout)
-    return _boxed(node, layout, tuple(r.start for r in ranges), tuple(r.step for r in ranges))
+    return boxed(node, layout, tuple(r.start for r in ranges), tuple(r.step for r in ranges))
 
 
 def _as_slice(r: range) -> slice:
@@ -227,49 +237,6 @@ def _sliced_edges(edges: Boundaries, r: range) -> Boundaries:
         if (last or ends[position + 1] - kept[-1] > longest) and end > kept[-1]:
             kept.append(end)
     return tuple(kept) if r.step > 0 else tuple(count - e for e in reversed(kept))
-
-
-def _boxed(node: Node, layout: Layout, starts: tuple[int, ...], steps: tuple[int, ...]) -> Blocks:
-    """Tiles of the result hold elements `start + step · position` of the operand along each axis."""
-    access: list[Access] = []
-    numbers: list[Number] = []
-    ranged: list[int] = []
-    for axis, (old, new) in enumerate(zip(node.layout.boundaries, layout.boundaries, strict=True)):
-        if old == new and starts[axis] == 0 and steps[axis] == 1:
-            access.append(Along(axis))
-            continue
-        first, last, low, high = _spans(old, new, starts[axis], steps[axis])
-        access.append(Spans(axis, first, last))
-        numbers += [Entry(axis, low), Entry(axis, high)]
-        ranged.append(axis)
-    piece = Piece(
-        "cut",
-        (Operand(0, tuple(access)), *numbers),
-        (("ranged", tuple(ranged)), ("steps", tuple(steps[axis] for axis in ranged))),
-    )
-    return Blocks((node,), (piece,), layout.shape, node.dtype, layout)
-
-
-def _spans(
-    old: Boundaries, new: Boundaries, start: int, step: int
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """For each new tile: the first and past-last old one, and the bounds of what it takes of them."""
-    first: list[int] = []
-    last: list[int] = []
-    low: list[int] = []
-    high: list[int] = []
-    for a, b in itertools.pairwise(new):
-        if a == b:
-            ends = (0, 0)
-        else:
-            one, other = start + a * step, start + (b - 1) * step
-            ends = (min(one, other), max(one, other) + 1)
-        tile = max(0, min(bisect_right(old, ends[0]) - 1, len(old) - 2))
-        first.append(tile)
-        last.append(max(tile + 1, bisect_left(old, ends[1])))
-        low.append(ends[0] - old[tile])
-        high.append(ends[1] - old[tile])
-    return tuple(first), tuple(last), tuple(low), tuple(high)
 
 
 # ---- other axes

@@ -226,8 +226,9 @@ class Blocks(Node):
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     layout: Layout
-    parts: int = 0
-    """If not 0, the kernel returns a list of so many tiles; `Part` names one."""
+    parts: int | tuple[int, ...] = 0
+    """If not 0, the kernel returns a list of so many tiles; `Part` names one. Several numbers: lists of
+    lists of tiles, with an axis each in the accesses of those who read them."""
 
     @property
     def operands(self) -> tuple[Node, ...]:

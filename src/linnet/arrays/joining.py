@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import _spans, blocks, concatenated, permuted, recut, sliced
+from linnet.arrays.building import blocks, concatenated, permuted, recut, sliced
 from linnet.arrays.core import as_node, axis_of, chunked, wrap
 from linnet.arrays.elementwise import cast, placed
 from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Source, Span, Spans
+from linnet.arrays.moving import overlaps
 from linnet.arrays.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
@@ -68,7 +69,7 @@ def _box(layout: Layout, axis: int, tiles: tuple[int, int]) -> tuple[tuple[int, 
 def _within(node: Node, which: int, offset: int, axis: int, layout: Layout, tiles: tuple[int, int]) -> Piece:
     """Tiles that lie in one of the arrays."""
     new = layout.boundaries[axis]
-    first, last, low, high = _spans(node.layout.boundaries[axis], new, -offset, 1)
+    first, last, low, high = overlaps(node.layout.boundaries[axis], new, -offset, 1)
     access: tuple[Access, ...] = tuple(
         Spans(axis, first, last) if a == axis else Along(a) for a in range(node.ndim)
     )

@@ -316,7 +316,8 @@ class _Lowering:
             if box is None:
                 continue
             with self.over(box) as indices:
-                place = [*indices, slice(0, node.parts)] if node.parts else indices
+                parts = (node.parts,) if isinstance(node.parts, int) else node.parts
+                place = [*indices, *(slice(0, count) for count in parts if node.parts)]
                 arguments = [self.argument(each, operands, indices) for each in piece.arguments]
                 self.builder.call(piece.kernel, [target[_index(place)]], arguments, **dict(piece.attributes))
 

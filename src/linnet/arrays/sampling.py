@@ -15,8 +15,10 @@ import numpy as np
 from linnet.arrays import chunking
 from linnet.arrays.building import aligned, blocks, constant, recut
 from linnet.arrays.core import ArrayBase, as_node, axis_of, wrap
+from linnet.arrays.dealing import LARGE, dealt, is_large
 from linnet.arrays.elementwise import cast
 from linnet.arrays.expression import Access, Along, At, Entry, Node, Number, Operand, Piece, Source
+from linnet.arrays.spacing import arange
 from linnet.kernels.sampling import FILLING, block_shape, seeds
 from linnet.tiles import Layout
 
@@ -211,6 +213,10 @@ class Generator:
         population = None if isinstance(a, int | np.integer) else wrap(as_node(a))
         count = int(a) if population is None else population.shape[axis_of(axis, population.ndim)]
         shape = _shape(size, ())
+        if p is None and population is not None and count and len(shape) == 1 and is_large(population.node):
+            if not replace and shape[0] > count:
+                raise ValueError("Cannot take a larger sample than population when replace is False")
+            return self._dealt(population.node, axis_of(axis, population.ndim), shape[0], replace)
         if replace and p is None:
             if count <= 0 and 0 not in shape:
                 raise ValueError("a must be a positive integer or an array that is not empty")
@@ -224,11 +230,17 @@ class Generator:
 
     def permutation(self, x: Any, axis: int = 0) -> Any:
         """The elements of an array along an axis, or the integers below `x`, in random order."""
-        if isinstance(x, int | np.integer):
+        if isinstance(x, int | np.integer) and int(x) * np.dtype(np.int64).itemsize < LARGE:
             return wrap(as_node(self._local().permutation(int(x))))
-        array = wrap(as_node(x))
-        order = self._local().permutation(array.shape[axis_of(axis, array.ndim)])
-        return array.take(order, axis=axis)
+        array = arange(int(x)) if isinstance(x, int | np.integer) else wrap(as_node(x))
+        along = axis_of(axis, array.ndim)
+        if is_large(array.node):
+            return self._dealt(array.node, along, array.shape[along])
+        return array.take(self._local().permutation(array.shape[along]), axis=axis)
+
+    def _dealt(self, node: Node, axis: int, count: int, replace: bool = False) -> Any:
+        """Rows of an array too long to draw their order in one place."""
+        return wrap(dealt(node, axis, count, self._key(), self._local(), replace=replace))
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Put an array into random order along an axis; the array takes a new version."""

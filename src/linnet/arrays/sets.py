@@ -17,7 +17,7 @@ from linnet.arrays.core import as_node, chunked, wrap, wrapped
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Piece, Source, Span, Stored
-from linnet.arrays.shuffle import buckets_for, merged, shuffle, stored_as_they_are
+from linnet.arrays.shuffle import buckets_for, in_runs, merged, shuffle, stored_as_they_are
 from linnet.arrays.wholes import gathered
 
 ONE_TILE = 1.0
@@ -76,6 +76,7 @@ def _distinct(
         )
         values, begins, places, counts = map(wrapped, found)
         return values, begins, places.reshape(shape), counts
+    node = in_runs(node, 4)
     columns = _tile_columns(node, equal_nan, first or inverse)
     wanted: list[Node] = [part(columns, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
     if inverse:

@@ -21,13 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, each_tile, part
+from linnet.arrays.building import blocks, each_tile, part, recut
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Piece, Source, Span, Stored
+from linnet.session import current_engine
 from linnet.tiles import Layout, TiledArray
 from linnet.tiles.layout import from_sizes
 
 _MOST_SAMPLES = 4096
+_SHARE = 8
+"""Runs that must fit into the budget: two tasks hold one each, with its result and what sorting needs.
+"""
+_RUNS = 16
+"""Runs that there should be at least, for all workers to have some."""
 
 
 def stored_as_they_are(nodes: Sequence[Node]) -> list[Stored]:
@@ -120,12 +126,32 @@ def merged(kernel: str, split: Sequence[Blocks], layout: Layout, dtype: Any, **a
 def buckets_for(node: Node) -> int:
     """How many buckets give tiles of about the size of the array's own, or the usual size."""
     longest = max(b - a for a, b in itertools.pairwise(node.layout.boundaries[0]))
-    usual = max(1, chunking.target() // max(1, node.dtype.itemsize))
+    usual = max(1, _usual(node) // max(1, node.dtype.itemsize))
     return math.ceil(node.shape[0] / min(longest, usual)) if node.shape[0] else 1
+
+
+def _usual(node: Node, columns: int = 1) -> int:
+    """Bytes of a run: under a budget as long as two tasks have room for, so that pieces are few."""
+    memory = current_engine().memory
+    if memory is None:
+        return chunking.target()
+    most = memory // (_SHARE * columns)
+    return min(most, max(chunking.target(), math.prod(node.shape) * node.dtype.itemsize // _RUNS))
+
+
+def in_runs(node: Node, columns: int = 1) -> Node:
+    """An array with one axis, in tiles that are worth sorting each by itself; so many move together."""
+    length = max(1, _usual(node, columns) // max(1, node.dtype.itemsize))
+    edges = node.layout.boundaries[0]
+    longest = max(b - a for a, b in itertools.pairwise(edges))
+    if current_engine().memory is None or length // 2 <= longest <= length:
+        return node
+    return recut(node, Layout.regular(node.shape, length))
 
 
 def sample_sorted(node: Node) -> Node:
     """An array with one axis, sorted."""
+    node = in_runs(node)
     (runs,) = persisted([each_tile("sort_tile", node, node.dtype)])
     split, _, layout = shuffle([runs], buckets_for(node))
     return merged("merge_runs", split, layout, node.dtype)
@@ -133,6 +159,7 @@ def sample_sorted(node: Node) -> Node:
 
 def sample_argsorted(node: Node) -> Node:
     """The positions of elements in sorted order, of equals in the order of the array."""
+    node = in_runs(node, 2)
     starts = Entry(0, node.layout.boundaries[0][:-1])
     pairs = blocks(
         (node,), (Piece("sort_pairs", (Operand(0, (Along(0),)), starts)),), node.layout, node.dtype, 2

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import _spans, blocks, permuted
+from linnet.arrays.building import blocks, permuted
 from linnet.arrays.core import as_node, axis_of, chunked, wrap
 from linnet.arrays.expression import Access, Along, Entry, Node, Number, Operand, Piece, Spans
+from linnet.arrays.moving import overlaps
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 
@@ -83,7 +84,7 @@ def _in_order(node: Node, widths: dict[int, int]) -> Node:
             continue
         count = old[-1] - widths[axis] + 1
         new = (*(edge for edge in old if edge < count), count)
-        spans = [_spans(old, (0, b - a + widths[axis] - 1), a, 1) for a, b in itertools.pairwise(new)]
+        spans = [overlaps(old, (0, b - a + widths[axis] - 1), a, 1) for a, b in itertools.pairwise(new)]
         first, last, low, high = (tuple(each[k][0] for each in spans) for k in range(4))
         edges.append(new)
         access.append(Spans(axis, first, last))

@@ -17,8 +17,8 @@ from typing import Any
 
 _MMAP_THRESHOLD = -3
 """The name of the setting, as mallopt(3) has it: bytes from which a block gets pages of its own."""
-_SMALLEST = 128 * 1024
-"""The setting glibc begins with."""
+_SMALLEST = 16 * 1024
+"""Smaller blocks are never worth pages of their own."""
 _LARGEST = 32 * 2**20
 """And the one it comes to by itself once large blocks were freed; nobody can ask for the current one."""
 _BLOCKS = 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -97,6 +98,61 @@ def cut(
             target[axis] = slice(start, start + piece.shape[axis])
         view[tuple(target)] = piece
     return whole
+
+
+def _split_shapes(tiles: Nested, *starts: int, edges: tuple[tuple[int, ...], ...]) -> Nested:
+    lengths: list[int] = []
+    for axis in range(len(edges)):
+        level = tiles
+        for _ in range(axis):
+            level = level[0]
+        firsts = [_first(each, len(edges) - axis - 1) for each in level]
+        lengths.append(sum(shape[axis] for shape in firsts))
+    counts = [
+        [b - a for a, b in itertools.pairwise(_within(each, start, length))]
+        for each, start, length in zip(edges, starts, lengths, strict=True)
+    ]
+    return _nested(counts, ())
+
+
+def _first(nest: Nested, levels: int) -> Nested:
+    for _ in range(levels):
+        nest = nest[0]
+    return nest
+
+
+def _nested(counts: Sequence[Sequence[int]], before: tuple[int, ...]) -> Nested:
+    if not counts:
+        return before
+    return [_nested(counts[1:], (*before, count)) for count in counts[0]]
+
+
+def _within(edges: Sequence[int], start: int, length: int) -> list[int]:
+    """Where edges fall in a slab, its ends for those outside."""
+    return [min(max(edge - start, 0), length) for edge in edges]
+
+
+@kernel("split_box", shape=_split_shapes, dtype=_first_dtype, flops=lambda *_, **__: 0.0)
+def split_box(tiles: Nested, *starts: int, edges: tuple[tuple[int, ...], ...]) -> Nested:
+    """A box of neighbouring tiles, in lists of lists, cut at edges along every axis.
+
+    `starts` is where the box begins in the array that the edges are of; where none of it lies
+    between two edges the piece is empty.
+
+    >>> split_box([np.arange(2), np.arange(2, 5)], 10, edges=((0, 11, 14, 20),))
+    [array([0]), array([1, 2, 3]), array([4])]
+    """
+    axes = tuple(range(len(edges)))
+    steps = (1,) * len(axes)
+    lengths = [sum(_leaf(each).shape[axis] for each in _first(tiles, axis)) for axis in axes]
+    cuts = [_within(*each) for each in zip(edges, starts, lengths, strict=True)]
+
+    def pieces(bounds: tuple[int, ...], rest: Sequence[list[int]]) -> Nested:
+        if not rest:
+            return cut.function(tiles, *bounds, ranged=axes, steps=steps)
+        return [pieces((*bounds, a, b), rest[1:]) for a, b in itertools.pairwise(rest[0])]
+
+    return pieces((), cuts)
 
 
 def _selected(

@@ -110,3 +110,9 @@ def test_iteration_and_membership(data: Any, form: Any) -> None:
 def test_an_array_without_axes_is_not_iterated() -> None:
     with pytest.raises(TypeError, match="iteration over a 0-d array"):
         iter(tiled(np.array(1.0), ()))
+
+
+def test_an_array_without_axes_that_was_persisted_is_indexed():
+    total = ln.asarray(np.arange(4.0), chunks=2).sum().persist()
+    assert float(np.asarray(total[()])) == 6
+    assert str(total[...]) == "6.0"

@@ -96,7 +96,7 @@ def _read(node: Stored, parts: Sequence[slice]) -> Source | None:
     for box in itertools.product(*found):
         tile = node.tiles.tile(tuple(cut.tile for cut in box))
         data[tuple(cut.taken for cut in box)] = tile[(*(cut.local for cut in box), ...)]
-    return Source(data[tuple(slice(None, None, 1 if span.step > 0 else -1) for span in spans)])
+    return Source(data[(*(slice(None, None, 1 if span.step > 0 else -1) for span in spans), ...)])
 
 
 def ranges(items: Sequence[Item], ndim: int) -> list[slice]:

@@ -27,7 +27,7 @@ def converted(obj: Any, chunks: Any) -> Any:
         return None
     column = _column(name, values)
     if isinstance(values.dtype, np.dtype):
-        return values.to_numpy()  # the memory of the series itself
+        return obj.to_numpy()  # the memory of the series itself
     return line(column, len(values), chunks)
 
 

@@ -31,7 +31,9 @@ from measuring import Peak, Row, keep_memory, ordinary_memory, show
 
 from linnet import linalg
 from linnet.algorithms.cholesky import factor
+from linnet.algorithms.eigh import TILE as EIGH_TILE
 from linnet.algorithms.gemm import product
+from linnet.algorithms.svd import TILE as SVD_TILE
 from linnet.algorithms.tuning import tile_size
 from linnet.engines import Threads
 from linnet.engines.mapping import mapped_zeros, place_of
@@ -173,19 +175,19 @@ def spectra(sizes: Sizes) -> list[Row]:
     return [
         compare(
             f"SVD {m} thin, all vectors", 1.10, rounds, lambda: np.linalg.svd(x, full_matrices=False),
-            lambda events: linalg.svd(x, full_matrices=False, events=events), "", None,
+            lambda events: linalg.svd(x, full_matrices=False, tile=SVD_TILE, events=events), "", None,
         ),
         compare(
             f"SVD {m}, values only", 1.0, rounds, lambda: np.linalg.svd(x, compute_uv=False),
-            lambda events: linalg.svdvals(x, events=events), "", None,
+            lambda events: linalg.svdvals(x, tile=SVD_TILE, events=events), "", None,
         ),
         compare(
             f"eigh {n}, all vectors", 1.5, rounds, lambda: np.linalg.eigh(h),
-            lambda events: linalg.eigh(h, events=events), "", None,
+            lambda events: linalg.eigh(h, tile=EIGH_TILE, events=events), "", None,
         ),
         compare(
             f"eigh {n}, values only", 1.0, rounds, lambda: np.linalg.eigvalsh(h),
-            lambda events: linalg.eigvalsh(h, events=events), "", None,
+            lambda events: linalg.eigvalsh(h, tile=EIGH_TILE, events=events), "", None,
         ),
     ]  # fmt: skip
 

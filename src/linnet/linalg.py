@@ -15,12 +15,13 @@ forces a tile size, `engine=` an engine; without them matrices smaller than 1024
 LAPACK, and the engine of the session runs the rest.
 """
 
+from linnet.algorithms.condition import ConditionWarning
 from linnet.algorithms.determinant import SlogdetResult
 from linnet.algorithms.least_squares import LstsqResult
 from linnet.algorithms.lu import LUFactors, LUResult
 from linnet.algorithms.products import symm, syrk, trmm
 from linnet.algorithms.qr import QRResult
-from linnet.algorithms.solve import CholeskyFactors, ConditionWarning
+from linnet.algorithms.solve import CholeskyFactors
 from linnet.algorithms.spectral import EighResult, SVDResult
 from linnet.arrays.linear_algebra import (
     EigResult,

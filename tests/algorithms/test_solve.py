@@ -10,9 +10,10 @@ import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linnet.algorithms.condition import ConditionWarning
 from linnet.algorithms.inverse import inv
 from linnet.algorithms.lu import lu_factor
-from linnet.algorithms.solve import ConditionWarning, cho_factor, cho_solve, lu_solve, solve
+from linnet.algorithms.solve import cho_factor, cho_solve, lu_solve, solve
 from linnet.engines import Threads
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Events, TaskFinished
@@ -99,8 +100,42 @@ def test_a_singular_matrix_in_a_stack_is_named(tile):
 @pytest.mark.parametrize("tile", [None, 4])
 def test_nearly_singular_matrices_give_a_warning(tile):
     a = random(0, 10, 9) @ random(1, 9, 10)
-    with pytest.warns(ConditionWarning, match="singular to working precision: its pivots reach from"):
+    with pytest.warns(
+        ConditionWarning, match=r"singular to working precision: its condition number is about"
+    ):
         solve(a, np.ones(10), tile=tile, engine=ENGINE)
+
+
+@pytest.mark.parametrize("tile", [None, 16])
+def test_a_matrix_whose_pivots_look_harmless_gives_a_warning_too(tile):
+    a = np.eye(60) - np.triu(np.ones((60, 60)), 1)  # every pivot is 1, and the condition 2**59 and more
+    with pytest.warns(ConditionWarning):
+        solve(a, np.ones(60), tile=tile, engine=ENGINE)
+    with pytest.warns(ConditionWarning):
+        inv(a, tile=tile, engine=ENGINE)
+
+
+@settings(max_examples=30)
+@given(st.integers(2, 40), st.sampled_from(DTYPES), st.integers(-200, 200), st.integers(0, 2**32))
+def test_the_warning_follows_the_condition_at_any_scale(n, dtype, exponent, seed):
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** (exponent if dtype in ("f8", "c16") else exponent // 8)
+    left, right = (np.linalg.qr(random(rng.integers(1000), n, n, dtype=dtype))[0] for _ in range(2))
+    digits = -np.log10(np.finfo(dtype).eps)
+    for lost, expected in ((digits - 3, False), (digits + 3, True)):
+        values = np.ones(n)
+        values[-1] = 10.0**-lost
+        a = ((left * (scale * values)) @ right).astype(dtype)
+        if expected and np.linalg.cond(a.astype("c16") / scale) < 10 ** (digits + 0.5):
+            continue  # rounding has made it better
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", ConditionWarning)
+            told = False
+            try:
+                solve(a, np.ones(n, dtype), tile=16, engine=ENGINE)
+            except (ConditionWarning, LinAlgError):  # rounding may make it singular altogether
+                told = True
+        assert told is expected
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from linnet.algorithms.spectral import eigh, eigvalsh, matrix_rank, svd, svdvals
+from linnet.algorithms.stacks import is_small_spectrum
+from linnet.engines import Threads
 from linnet.errors import InputError, LinAlgError
 from linnet.tiles import TiledArray
 
@@ -53,6 +55,15 @@ def test_tiled_arrays_are_taken_as_they_are():
     assert np.allclose(svdvals(tiled), svdvals(a))
     assert np.allclose(svd(tiled).S, svdvals(a))
     assert np.allclose(eigvalsh(tiled), eigvalsh(a))
+
+
+def test_what_goes_straight_to_lapack():
+    a = np.empty((1100, 1100))
+    assert is_small_spectrum(a, None, Threads(2))
+    assert is_small_spectrum(a, None, Threads(2, memory="100 MB"))
+    assert not is_small_spectrum(a, None, Threads(2, memory="50 MB"))
+    assert not is_small_spectrum(a, 128, Threads(2))
+    assert not is_small_spectrum(np.empty((3, 2048)), None, Threads(2))
 
 
 def test_ranks():

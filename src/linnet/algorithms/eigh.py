@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
-from linnet.algorithms.running import as_matrix, run
+from linnet.algorithms.running import as_matrix, run, sized
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
@@ -127,8 +127,8 @@ def eigh_tiled(
     n = matrix.shape[0]
     if n == 0:
         return EighResult(np.zeros(0, _real(matrix.dtype)), np.zeros((0, 0), promote(matrix.dtype)))
-    bound = with_vectors().bind(
-        N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
+    bound = sized(
+        with_vectors(), N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
     )
     out = run(bound, {"A": matrix}, engine, events)
     z = joined(out["Z"], "F").T
@@ -151,9 +151,8 @@ def eigvalsh_tiled(
     matrix, _ = _half(a, lower, TILE if tile is None else tile)
     if matrix.shape[0] == 0:
         return np.zeros(0, _real(matrix.dtype))
-    return run(values_only().bind(N=matrix.grid[0], B=panel_width(matrix)), {"A": matrix}, engine, events)[
-        "L"
-    ].to_numpy()
+    bound = sized(values_only(), N=matrix.grid[0], B=panel_width(matrix))
+    return run(bound, {"A": matrix}, engine, events)["L"].to_numpy()
 
 
 def _half(a: Matrix, lower: bool, tile: int) -> tuple[TiledArray, bool]:

@@ -19,6 +19,7 @@ from linnet.algorithms.stacks import (
     as_stack,
     cut,
     is_small,
+    is_small_spectrum,
     need_square,
     over_stack,
     transposed,
@@ -116,7 +117,7 @@ def singular_values(
     matrix: Array | TiledArray, tile: int | None, engine: Engine | None, events: Sink | None
 ) -> Array:
     """The singular values of a matrix, or of each in a stack, descending."""
-    if matrix.ndim > 2 or is_small(matrix, tile):
+    if matrix.ndim > 2 or is_small_spectrum(matrix, tile, engine):
         return np.linalg.svd(np.asarray(matrix), compute_uv=False)
     return svdvals_tiled(
         matrix, tile=tile, engine=current_engine() if engine is None else engine, events=events

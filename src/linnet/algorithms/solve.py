@@ -7,14 +7,13 @@ substitution is part of the factorisation and L is never put in order. `lu_solve
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linnet.algorithms.cholesky import cholesky
-from linnet.algorithms.lu import Elimination, eliminate, order_of
+from linnet.algorithms.condition import PROBES, length, probes, warn_if_singular, with_probes, without_probes
+from linnet.algorithms.lu import eliminate, order_of
 from linnet.algorithms.running import run
 from linnet.algorithms.stacks import (
     Array,
@@ -38,13 +37,12 @@ from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
 from linnet.kernels import chol
+from linnet.kernels.fortran import promote
 from linnet.kernels.lu import factor
 from linnet.kernels.triangular import solve_with
 from linnet.tiles import Layout, TiledArray
 
-
-class ConditionWarning(RuntimeWarning):
-    """A system was solved whose matrix is singular to working precision."""
+_SINGULAR = "the matrix is singular: after exchanges of rows"
 
 
 class CholeskyFactors(NamedTuple):
@@ -61,8 +59,8 @@ def solve(
 ) -> Array:
     """`X` with `A·X = B`, for a matrix or a stack of them; `b` with one axis is a vector.
 
-    A singular matrix is an error; one that is singular to working precision, as its pivots
-    show, gives a `ConditionWarning` (small matrices in stacks are not judged).
+    A singular matrix is an error; one that is singular to working precision, by an estimate of its
+    condition, gives a `ConditionWarning` (small matrices in stacks are not judged).
 
     The system is solved in its own dtype, as LAPACK does. NumPy solves float32 in float64 and
     rounds the result: for its digits, at twice the time, give float64.
@@ -109,14 +107,19 @@ def solved(left: TiledArray, right: TiledArray, engine: Engine | None, events: S
     if left.layout.boundaries[0] != left.layout.boundaries[1]:
         raise InputError(f"solve takes a matrix in square tiles on the diagonal; got {left}")
     size = left.grid[0]
-    done = eliminate(beside(left, right), steps=size, engine=engine, events=events)
+    wider = with_probes(right, promote(left.dtype, right.dtype))
+    done = eliminate(beside(left, wider), steps=size, engine=engine, events=events)
     dtype = done.upper[0, 0].dtype
-    check_pivots(done, dtype)
+    pivots = [done.upper[k, k].diagonal() for k in range(size)]
+    check_diagonal(pivots, _SINGULAR)
     triangle = upper_tiles(done.layout, done.upper, size, dtype)
     reduced = {(i, j - size): tile for (i, j), tile in done.upper.items() if j >= size}
-    return substituted(
-        triangle, TiledArray(right.layout, dtype, reduced), lower=False, engine=engine, events=events
+    whole = substituted(
+        triangle, TiledArray(wider.layout, dtype, reduced), lower=False, engine=engine, events=events
     )
+    solution, inverse = without_probes(whole)
+    warn_if_singular(np.concatenate(pivots), inverse, map(left.tile, left.layout.indices()), dtype)
+    return solution
 
 
 def beside(left: TiledArray, right: TiledArray) -> TiledArray:
@@ -129,35 +132,19 @@ def beside(left: TiledArray, right: TiledArray) -> TiledArray:
     return TiledArray(Layout((rows, wider)), np.result_type(left.dtype, right.dtype), tiles)
 
 
-def check_pivots(done: Elimination, dtype: np.dtype[Any]) -> None:
-    """Refuse a matrix without a pivot in some column, and warn of one with hardly any."""
-    pieces = [done.upper[k, k].diagonal() for k in range(done.layout.grid[0])]
-    judge(pieces, dtype)
-
-
-def judge(pieces: Sequence[Array], dtype: np.dtype[Any]) -> None:
-    """The same, from the diagonal of U, tile by tile."""
-    check_diagonal(list(pieces), "the matrix is singular: after exchanges of rows")
-    sizes = np.abs(np.concatenate(pieces)) if pieces else np.ones(1)
-    smallest, largest = float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
-    if smallest < 10 * np.finfo(dtype).eps * largest:  # what rounding alone may leave of a zero
-        warnings.warn(
-            f"the matrix is singular to working precision: its pivots reach from {smallest:.1e} to "
-            f"{largest:.1e}, so the solution may have no correct digit",
-            ConditionWarning,
-            stacklevel=4,
-        )
-
-
 def _solved_at_once(matrix: Array, right: Array) -> Array:
     dtype = np.result_type(matrix, right)
     packed = np.array(matrix, dtype=dtype, order="F")
     order, _ = factor(packed)
-    judge([packed.diagonal()] if packed.size else [], dtype)
-    solution = np.array(right[order], dtype=dtype, order="F")
+    check_diagonal([packed.diagonal()], _SINGULAR)
+    wider = np.hstack([right, probes(len(right), dtype)])
+    solution = np.array(wider[order], dtype=dtype, order="F")
     solve_with(packed, solution, True, True)
     solve_with(packed, solution, False, False)
-    return np.ascontiguousarray(solution)
+    if packed.size:
+        inverse = length([solution[:, -PROBES:]]) / PROBES**0.5
+        warn_if_singular(packed.diagonal(), inverse, [matrix], dtype)
+    return np.ascontiguousarray(solution[:, :-PROBES])
 
 
 def lu_solve(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from linnet.algorithms.eigh import EighResult, eigh_tiled, eigvalsh_tiled
-from linnet.algorithms.stacks import Array, as_stack, is_small, need_square, over_stack
+from linnet.algorithms.stacks import Array, as_stack, is_small_spectrum, need_square, over_stack
 from linnet.algorithms.svd import SVDResult, svd_tiled, svdvals_tiled
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
@@ -35,7 +35,7 @@ def svd(
     array([4., 3.])
     """
     stack = as_stack(a)
-    if is_small(stack, tile):
+    if is_small_spectrum(stack, tile, engine):
         try:
             return SVDResult(*np.linalg.svd(np.asarray(stack), full_matrices=full_matrices))
         except np.linalg.LinAlgError as error:
@@ -58,7 +58,7 @@ def svdvals(
     array([4., 3.])
     """
     stack = as_stack(a)
-    if is_small(stack, tile):
+    if is_small_spectrum(stack, tile, engine):
         try:
             return np.linalg.svd(np.asarray(stack), compute_uv=False)
         except np.linalg.LinAlgError as error:
@@ -89,7 +89,7 @@ def eigh(
     uplo = _triangle(UPLO)
     stack = as_stack(a)
     need_square(stack, "eigh")
-    if is_small(stack, tile):
+    if is_small_spectrum(stack, tile, engine):
         try:
             return EighResult(*np.linalg.eigh(np.asarray(stack), uplo))
         except np.linalg.LinAlgError as error:
@@ -119,7 +119,7 @@ def eigvalsh(
     uplo = _triangle(UPLO)
     stack = as_stack(a)
     need_square(stack, "eigvalsh")
-    if is_small(stack, tile):
+    if is_small_spectrum(stack, tile, engine):
         try:
             return np.linalg.eigvalsh(np.asarray(stack), uplo)
         except np.linalg.LinAlgError as error:

@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.running import budget
-from linnet.algorithms.tuning import SHORTCUT, tile_size
+from linnet.algorithms.tuning import SHORTCUT, SPECTRAL_SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.kernels.fortran import promote
 from linnet.tiles import Layout, TiledArray
 
 Array = NDArray[Any]
+
+_LAPACK_COPIES = 8
+"""Matrices of its size for which LAPACK needs room to find all vectors of one."""
 
 
 def as_stack(a: Any, name: str = "a") -> Array | TiledArray:
@@ -56,6 +59,15 @@ def need_square(a: Array | TiledArray, what: str) -> None:
 def is_small(a: Array | TiledArray, tile: int | None) -> bool:
     """Whether a matrix goes straight to LAPACK: it is not cut, by no one's wish, and below the limit."""
     return 0 in a.shape or (isinstance(a, np.ndarray) and tile is None and max(a.shape[-2:]) < SHORTCUT)
+
+
+def is_small_spectrum(a: Array | TiledArray, tile: int | None, engine: Engine | None) -> bool:
+    """The same for singular values and eigenvalues: a higher limit, as far as there is memory."""
+    if is_small(a, tile):
+        return True
+    memory = budget(engine)
+    fits = memory is None or _LAPACK_COPIES * a.nbytes <= memory
+    return isinstance(a, np.ndarray) and tile is None and max(a.shape[-2:]) < SPECTRAL_SHORTCUT and fits
 
 
 def cut(a: Array | TiledArray, tile: int | None, kind: str, engine: Engine | None = None) -> TiledArray:

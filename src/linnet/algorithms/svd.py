@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
-from linnet.algorithms.running import as_matrix, need_square_tiles, run
+from linnet.algorithms.running import as_matrix, need_square_tiles, run, sized
 from linnet.engines import Engine
 from linnet.events import Sink
 from linnet.kernels import copy
@@ -153,8 +153,8 @@ def svd_tiled(
         left, right = np.eye(columns, m, dtype=dtype), np.zeros((0, 0), dtype)
         values = np.zeros(0, np.real(left).dtype)
     else:
-        bound = with_vectors().bind(
-            P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
+        bound = sized(
+            with_vectors(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
             C=min(n, SLABS), rows=m, columns=columns,
         )  # fmt: skip
         out = run(bound, {"A": matrix}, engine, events)
@@ -177,7 +177,7 @@ def svdvals_tiled(
     matrix, _ = _tall(a, TILE if tile is None else tile)
     if matrix.shape[1] == 0:
         return np.zeros(0, np.real(np.zeros(0, promote(matrix.dtype))).dtype)
-    bound = values_only().bind(P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))
+    bound = sized(values_only(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))
     return run(bound, {"A": matrix}, engine, events)["O"].to_numpy()
 
 

@@ -18,6 +18,9 @@ from linnet.errors import InputError
 SHORTCUT = 1024
 """A matrix with fewer rows and columns than this goes straight to LAPACK."""
 
+SPECTRAL_SHORTCUT = 2048
+"""The same for singular values and eigenvalues, whose two stages pay off later."""
+
 _ALIGNED = 32
 """Tile sizes are multiples of this: vectors and pages of kernels come out even."""
 _TILES = 8

@@ -56,36 +56,37 @@ _ARRAYS = frozenset(
     arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort argtopk
     argwhere around array array_equal array_equiv array_split asanyarray asarray asarray_chkfinite
     ascontiguousarray asfortranarray asin asinh astype atan atan2 atanh atleast_1d atleast_2d
-    atleast_3d attach average bincount bitwise_and bitwise_count bitwise_invert bitwise_left_shift
-    bitwise_not bitwise_or bitwise_right_shift bitwise_xor block bool broadcast_arrays
-    broadcast_shapes broadcast_to can_cast cbrt ceil choose clip column_stack common_type complex128
-    complex64 compress compute concat concatenate conj conjugate convolve copy copysign copyto
-    corrcoef correlate cos cosh count_nonzero cov cumprod cumsum cumulative_prod cumulative_sum
-    deg2rad degrees delete diag diag_indices diag_indices_from diagflat diagonal diff digitize
-    divide divmod dot dsplit dstack e ediff1d einsum empty empty_like equal exp exp2 expand_dims
-    expm1 extract eye fabs fill_diagonal finfo fix flatnonzero flip fliplr flipud float16 float32
-    float64 float_power floor floor_divide fmax fmin fmod frexp from_dlpack from_hdf5 from_npy
-    from_npz from_zarr frombuffer fromfunction fromiter full full_like gcd geomspace gradient
-    greater greater_equal heaviside histogram histogram2d histogram_bin_edges histogramdd hsplit
-    hstack hypot i0 identity iinfo imag indices inf inner insert int16 int32 int64 int8 interp
-    intersect1d invert isclose iscomplex iscomplexobj isdtype isfinite isin isinf isnan isnat
-    isneginf isposinf isreal isrealobj ix_ kron lcm ldexp left_shift less less_equal lexsort lib
-    linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
-    logical_xor logspace map_blocks map_overlap mask_indices matmul matrix_transpose matvec max
-    maximum may_share_memory mean median meshgrid min min_scalar_type minimum mod modf moveaxis
-    multiply nan nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin
-    nanpercentile nanprod nanquantile nanstd nansum nanvar ndim negative newaxis nextafter nonzero
-    not_equal ones ones_like outer pad partition percentile permute_dims persist pi place polyval
-    positive pow power prod promote_types ptp put put_along_axis putmask quantile rad2deg radians
-    ravel ravel_multi_index read_csv read_parquet real real_if_close rechunk reciprocal remainder
-    repeat require reshape resize result_type right_shift rint roll rollaxis rot90 round
-    searchsorted select setdiff1d setxor1d shape shares_memory sign signbit sin sinc sinh size sort
-    sort_complex spacing split sqrt square squeeze stack std submit subtract sum swapaxes take
-    take_along_axis tan tanh tensordot tile to_csv to_hdf5 to_npy to_parquet to_zarr topk trace
-    transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros triu triu_indices
-    triu_indices_from true_divide trunc uint16 uint32 uint64 uint8 union1d unique unique_all
-    unique_counts unique_inverse unique_values unravel_index unstack unwrap vander var vdot vecdot
-    vecmat vectorize vsplit vstack where zeros zeros_like
+    atleast_3d attach average bartlett bincount bitwise_and bitwise_count bitwise_invert
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman block bool
+    broadcast_arrays broadcast_shapes broadcast_to can_cast cbrt ceil choose clip column_stack
+    common_type complex128 complex64 compress compute concat concatenate conj conjugate convolve
+    copy copysign copyto corrcoef correlate cos cosh count_nonzero cov cross cumprod cumsum
+    cumulative_prod cumulative_sum deg2rad degrees delete diag diag_indices diag_indices_from
+    diagflat diagonal diff digitize divide divmod dot dsplit dstack e ediff1d einsum einsum_path
+    empty empty_like equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal finfo fix
+    flatnonzero flip fliplr flipud float16 float32 float64 float_power floor floor_divide fmax fmin
+    fmod frexp from_dlpack from_hdf5 from_npy from_npz from_zarr frombuffer fromfunction fromiter
+    full full_like gcd geomspace gradient greater greater_equal hamming hanning heaviside histogram
+    histogram2d histogram_bin_edges histogramdd hsplit hstack hypot i0 identity iinfo imag indices
+    inf inner insert int16 int32 int64 int8 interp intersect1d invert isclose iscomplex iscomplexobj
+    isdtype isfinite isin isinf isnan isnat isneginf isposinf isreal isrealobj ix_ kaiser kron lcm
+    ldexp left_shift less less_equal lexsort lib linspace log log10 log1p log2 logaddexp logaddexp2
+    logical_and logical_not logical_or logical_xor logspace map_blocks map_overlap mask_indices
+    matmul matrix_transpose matvec max maximum may_share_memory mean median meshgrid min
+    min_scalar_type minimum mod modf moveaxis multiply nan nan_to_num nanargmax nanargmin nancumprod
+    nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
+    ndim negative newaxis nextafter nonzero not_equal ones ones_like outer packbits pad partition
+    percentile permute_dims persist pi piecewise place polyadd polyder polyfit polyint polymul
+    polysub polyval positive pow power prod promote_types ptp put put_along_axis putmask quantile
+    rad2deg radians ravel ravel_multi_index read_csv read_parquet real real_if_close rechunk
+    reciprocal remainder repeat require reshape resize result_type right_shift rint roll rollaxis
+    rot90 round searchsorted select setdiff1d setxor1d shape shares_memory sign signbit sin sinc
+    sinh size sort sort_complex spacing split sqrt square squeeze stack std submit subtract sum
+    swapaxes take take_along_axis tan tanh tensordot tile to_csv to_hdf5 to_npy to_parquet to_zarr
+    topk trace transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros triu
+    triu_indices triu_indices_from true_divide trunc uint16 uint32 uint64 uint8 union1d unique
+    unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unstack unwrap
+    vander var vdot vecdot vecmat vectorize vsplit vstack where zeros zeros_like
     """.split()  # noqa: SIM905 # a list this long reads better as a text
 )
 """Names of the arrays' chapters, known without importing these: a test compares them."""

@@ -61,6 +61,7 @@ from linnet.arrays.linear_algebra import (
     vecdot,
     vector_norm,
 )
+from linnet.arrays.tensor_equations import tensorinv, tensorsolve
 from linnet.errors import LinAlgError
 
 __all__ = [
@@ -109,6 +110,8 @@ __all__ = [
     "symm",
     "syrk",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
     "trmm",
     "vecdot",

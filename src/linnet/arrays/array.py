@@ -231,7 +231,7 @@ class Array(ArrayBase):
         known = NUMPY.get(func)
         if known is None:
             # Chapters with namespaces of their own are loaded when they are asked for.
-            for chapter in ("linear_algebra", "transforms"):
+            for chapter in ("linear_algebra", "tensor_equations", "transforms"):
                 import_module(f"linnet.arrays.{chapter}")
             known = NUMPY.get(func)
         return NotImplemented if known is None else known(*args, **kwargs)

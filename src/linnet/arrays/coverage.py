@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays import linear_algebra, transforms
+from linnet.arrays import linear_algebra, tensor_equations, transforms
 from linnet.arrays.array import Array
 from linnet.arrays.core import NUMPY
 from linnet.arrays.namespace import names
@@ -41,6 +41,7 @@ REMARKS = {
     "memory is not shared: slices are not views": ("isfortran getfield setfield setflags"),
     "there is no class for matrices": "asmatrix bmat",
     "takes any object: NumPy's own serves": "isscalar iterable",
+    "a few numbers: NumPy's own serves, on `np.asarray(x)`": "poly polydiv roots",
     "NumPy's old name of `vstack`": "row_stack",
     "walks element by element": "nested_iters frompyfunc",
     "arrays keep their elements": "__delitem__",
@@ -67,12 +68,12 @@ def covered() -> dict[str, list[Row]]:
     """The functions of each of NumPy's places, in order.
 
     >>> rows = {row.name: row.state for row in covered()["numpy.linalg"]}
-    >>> rows["norm"], rows["eig"], rows["tensorinv"]
+    >>> rows["norm"], rows["eig"], rows["test"]
     ('chunked', 'gathering', 'absent')
     """
     return {
         "numpy": list(_rows(np, names())),
-        "numpy.linalg": list(_rows(np.linalg, vars(linear_algebra))),
+        "numpy.linalg": list(_rows(np.linalg, {**vars(linear_algebra), **vars(tensor_equations)})),
         "numpy.fft": list(_rows(np.fft, vars(transforms))),
         "numpy.random.Generator": list(_rows(np.random.Generator, vars(Generator))),
         "numpy.ndarray": list(_rows(np.ndarray, vars(Array))),

@@ -184,19 +184,6 @@ for _function in (allclose, array_equal, array_equiv):
     chunked(getattr(np, _function.__name__))(_function)
 
 
-# ---- polynomials and tables
-
-
-@chunked(np.polyval)
-def polyval(p: Any, x: Any) -> Any:
-    """A polynomial with coefficients `p`, the highest first, at each element of `x`: Horner's rule, fused."""
-    coefficients = np.asarray(p)
-    found = apply(np.multiply, x, np.zeros((), coefficients.dtype)[()])
-    for each in coefficients:
-        found = apply(np.add, apply(np.multiply, found, x), each)
-    return found
-
-
 METHODS = {"clip": numpy_clip, "round": round}
 __all__ = [
     "allclose",
@@ -210,7 +197,6 @@ __all__ = [
     "imag",
     "isclose",
     "nan_to_num",
-    "polyval",
     "real",
     "round",
     "sinc",

@@ -50,7 +50,8 @@ def held(function: Callable[..., Any]) -> Name:
         known = _by_function.get(id(function))
         if known is not None:
             return known
-        made = Name(import_name(function) or f"function{next(_numbers)}")
+        own = getattr(function, "__qualname__", type(function).__name__)  # what its errors are known by
+        made = Name(import_name(function) or f"{own} #{next(_numbers)}")
         made.function = function
         _names[str(made)] = _by_function[id(function)] = made
         return made

@@ -1,10 +1,10 @@
-"""Kernels that give tiles other shapes: reshaping, joining, repeating, reading bytes as another dtype."""
+"""Kernels that give tiles other shapes: reshaped, joined, repeated, bytes as another dtype or as bits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from linnet.kernels.moves import cut, room
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
+Order = Literal["big", "little"]
 
 
 def _no_flops(*_: Any, **__: Any) -> float:
@@ -145,3 +146,44 @@ def vander(x: Tile, *, columns: int, increasing: bool) -> Tile:
            [1, 3, 9]])
     """
     return np.vander(x, columns, increasing)
+
+
+# ---- eight bits to a byte
+
+
+def _bytes(*_: Any, **__: Any) -> Any:
+    return np.dtype(np.uint8)
+
+
+def _along(shape: tuple[int, ...], axis: int, length: int) -> tuple[int, ...]:
+    return (*shape[:axis], length, *shape[axis + 1 :])
+
+
+@kernel(
+    "pack_bits",
+    shape=lambda x, *, axis, **_: _along(x, axis, -(-x[axis] // 8)),
+    dtype=_bytes,
+    flops=_no_flops,
+)
+def pack_bits(x: Tile, *, axis: int, order: Order) -> Tile:
+    """Eight elements along an axis as one byte; zeros follow the last.
+
+    >>> pack_bits(np.array([1, 0, 1]), axis=0, order="big")
+    array([160], dtype=uint8)
+    """
+    return np.packbits(x, axis=axis, bitorder=order)
+
+
+@kernel(
+    "unpack_bits",
+    shape=lambda x, *, axis, **_: _along(x, axis, 8 * x[axis]),
+    dtype=_bytes,
+    flops=_no_flops,
+)
+def unpack_bits(x: Tile, *, axis: int, order: Order) -> Tile:
+    """The bits of each byte, along an axis.
+
+    >>> unpack_bits(np.array([5], np.uint8), axis=0, order="little")
+    array([1, 0, 1, 0, 0, 0, 0, 0], dtype=uint8)
+    """
+    return np.unpackbits(x, axis=axis, bitorder=order)

@@ -186,15 +186,16 @@ def test_a_write_that_fails_leaves_no_array_and_goes_on(tmp_path: Path):
         ln.from_zarr(path)
     with pytest.raises(FileNotFoundError):
         zarr.open_array(str(path), mode="r")
-    done = len(function.seen)
-    assert done == 9
+    done = len(list((tmp_path / "x.zarr.unfinished/done").iterdir()))
+    assert 1 <= done <= 9
     function.bad = None
+    function.seen.clear()
     ln.to_zarr(lazy, path, resume=True)
-    assert len(function.seen) == 10
+    assert len(function.seen) == 10 - done
     assert np.array_equal(zarr.open_array(str(path), mode="r")[...], values * 2)
     assert [each.name for each in tmp_path.iterdir()] == ["x.zarr"]
     ln.to_zarr(lazy, path, resume=True)  # there is nothing left to do
-    assert len(function.seen) == 10
+    assert len(function.seen) == 10 - done
 
 
 def test_going_on_with_another_array_is_refused(tmp_path: Path):

@@ -239,18 +239,12 @@ _TEXT = ("string", "binary", "time32[s]")
 
 
 def settled_types(head: Head, columns: tuple[int, ...], dtypes: Sequence[np.dtype[Any]]) -> tuple[str, ...]:
-    """What each column is parsed as, to become these dtypes; text is refused."""
-    found: list[str] = []
-    for column, dtype in zip(columns, dtypes, strict=True):
-        if head.types[column] in _TEXT:
-            others = [n for n, t in zip(head.names, head.types, strict=True) if t not in _TEXT]
-            raise FormatError(
-                f"{head.place}: column {head.names[column]!r} holds text, which arrays cannot; "
-                + (f"leave it out: columns={others!r}" if others else "and so do all others")
-            )
-        sampled_bool = head.types[column] == "bool" and dtype.kind in "fiu"
-        found.append("bool" if sampled_bool else arrow_type(dtype))
-    return tuple(found)
+    """What each column is parsed as, to become these dtypes."""
+    return tuple(
+        # Words such as "true" become numbers only after they were recognised.
+        "bool" if head.types[column] == "bool" and dtype.kind in "fiu" else arrow_type(dtype)
+        for column, dtype in zip(columns, dtypes, strict=True)
+    )
 
 
 def natural_dtypes(head: Head, columns: Sequence[int]) -> list[np.dtype[Any]]:
@@ -259,6 +253,12 @@ def natural_dtypes(head: Head, columns: Sequence[int]) -> list[np.dtype[Any]]:
     found: list[np.dtype[Any]] = []
     for column in columns:
         kind = head.types[column]
+        if kind in _TEXT:
+            others = [n for n, t in zip(head.names, head.types, strict=True) if t not in _TEXT]
+            raise FormatError(
+                f"{head.place}: column {head.names[column]!r} holds text, which arrays cannot; "
+                + (f"leave it out: columns={others!r}" if others else "and so do all others")
+            )
         if kind.startswith("timestamp"):
             found.append(np.dtype(f"M8[{kind[10:].split(']')[0].split(',')[0]}]"))
         else:

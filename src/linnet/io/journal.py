@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from linnet.errors import FileError, InputError
+from linnet.errors import FileError, FileMissingError, InputError
 from linnet.io import stores
 from linnet.io.places import Place
 
@@ -89,7 +89,11 @@ class Journal:
 
 def refuse_unfinished(target: Place) -> None:
     """An error if a write to this target, or to a part of it, has not ended."""
-    for name in stores.listing(Journal(target).folder):
+    try:
+        names = stores.listing(Journal(target).folder)
+    except FileMissingError:  # no bucket: whoever reads the target will say so
+        names = []
+    for name in names:
         if name == _PLAN or name.endswith(f"/{_PLAN}"):
             part = name.removesuffix(_PLAN).rstrip("/")
             what = f"its region [{part}]" if part else "it"

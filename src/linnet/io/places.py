@@ -19,7 +19,7 @@ from linnet.errors import InputError
 SCHEMES = ("s3", "gs", "az", "http", "https", "memory")
 """Of URLs we know, besides paths."""
 
-_SPOKEN = frozenset({"endpoint", "region", "skip_signature", "virtual_hosted_style_request"})
+_SPOKEN = frozenset({"endpoint", "region", "skip_signature", "virtual_hosted_style_request", "allow_http"})
 """Options that are no secrets, and travel."""
 
 Options = tuple[tuple[str, str], ...]

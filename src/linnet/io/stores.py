@@ -57,7 +57,8 @@ def _connected(place: Place, secrets: dict[str, Any]) -> Any:
         return store.MemoryStore()
     options = {**dict(place.options), **secrets}
     endpoint = str(options.get("endpoint") or _environment_endpoint())
-    plain = place.scheme == "http" or endpoint.startswith("http://")
+    asked = str(options.pop("allow_http", "")).lower() == "true"
+    plain = asked or place.scheme == "http" or endpoint.startswith("http://")
     keywords: dict[str, Any] = {
         "client_options": {"allow_http": plain, "connect_timeout": "5s", "timeout": "120s"},
         "retry_config": {"max_retries": 6, "retry_timeout": _PATIENCE},
@@ -279,7 +280,12 @@ def exists(place: Place) -> bool:
 
 
 def listing(place: Place) -> list[str]:
-    """Names of all files or objects under a place, relative to it, sorted; none if it is not there."""
+    """Names of all files or objects under a place, relative to it, sorted; none if it is not there.
+
+    The web tells no names: there are none to be seen at http:// and https://.
+    """
+    if place.scheme in ("http", "https"):
+        return []
     with translated(place):
         if place.is_local:
             found: list[str] = []
@@ -298,7 +304,9 @@ def listing(place: Place) -> list[str]:
 
 
 def children(place: Place) -> list[str]:
-    """Names of what is directly under a place, folders and files alike, sorted."""
+    """Names of what is directly under a place, folders and files alike, sorted; none on the web."""
+    if place.scheme in ("http", "https"):
+        return []
     with translated(place):
         if place.is_local:
             return sorted(os.listdir(place.url)) if os.path.isdir(place.url) else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 import time
 import uuid
 
@@ -15,6 +16,7 @@ from linnet.testing.stores import FlakyStore, StoreProcessSuite, StoreSuite
 from linnet.tiles.codec import decoded, encoded
 from linnet.workers.store import open_store
 from linnet.workers.stores import directory
+from linnet.workers.stores.delayed import Delayed
 from linnet.workers.stores.directory import DirectoryStore
 
 
@@ -37,6 +39,23 @@ class TestMemory(StoreSuite):
         store = open_store(f"memory://{uuid.uuid4().hex}")
         yield store
         store.delete([key for key, _ in store.list()])
+
+
+class TestDelayed(StoreSuite):
+    @pytest.fixture
+    def store(self):
+        return Delayed(open_store(f"memory://{uuid.uuid4().hex}"), 0)
+
+    def test_every_request_takes_longer(self, tmp_path):
+        store = Delayed(open_store(tmp_path), 0.01)
+        begun = time.monotonic()
+        store.put("a", [b"x"])
+        store.get("a")
+        store.size("a")
+        list(store.list())
+        store.delete(["a"])
+        assert time.monotonic() - begun >= 0.05
+        assert store.url == open_store(tmp_path).url
 
 
 class TestOpening:
@@ -185,6 +204,30 @@ class TestDirectoryFiles:
             DirectoryStore(tmp_path / "file/tiles")
         with pytest.raises(StoreError, match="cannot be made a store"):
             DirectoryStore("/proc/tiles")
+
+    def test_things_that_are_no_files_are_no_tiles(self, store, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "folder").mkdir()
+        for key in ("pipe", "folder"):
+            with pytest.raises(MissingTileError):
+                store.get(key)
+            assert store.size(key) is None
+
+    def test_closing_while_others_write(self, store, tmp_path):
+        def close():
+            while not done.is_set():
+                DirectoryStore(tmp_path).close()
+
+        done = threading.Event()
+        closing = threading.Thread(target=close)
+        closing.start()
+        try:
+            for number in range(200):
+                store.put(f"job/{number}", [b"x"])
+        finally:
+            done.set()
+            closing.join()
+        assert len(list(store.list())) == 200
 
     def test_sweeping_is_rare(self, store, tmp_path, monkeypatch):
         store.delete([])

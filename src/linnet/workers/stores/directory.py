@@ -5,7 +5,9 @@ never stands for half of something, whenever the writer dies. Nothing is synced:
 the death of every process, but not that of the machine.
 
 Reading maps the file. That copies nothing, and asking for all pages at once makes it faster than
-reading into memory of one's own, which the system would have to clear first.
+reading into memory of one's own, which the system would have to clear first. What is mapped stays as it is
+when it is deleted or replaced; but if something other than a store makes the file shorter meanwhile, or the
+disk fails under it, the system ends the process, and another worker has to find out.
 """
 
 from __future__ import annotations
@@ -89,12 +91,12 @@ class DirectoryStore:
     def get(self, key: str) -> memoryview:
         path = self.file(key)
         try:
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would make us wait
             try:
                 return contents(file)
             finally:
                 os.close(file)
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        except (FileNotFoundError, NotADirectoryError):
             raise MissingTileError(
                 f"{key} is not in {self.url}; resume the job to compute it again"
             ) from None
@@ -145,12 +147,7 @@ class DirectoryStore:
     def _written(self, parts: Sequence[Buffer]) -> str:
         """A new file in `.writing` that holds all parts."""
         path = f"{self._writing}/{os.urandom(12).hex()}"
-        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
-        try:
-            file = os.open(path, flags, 0o666)
-        except FileNotFoundError:  # another process closed this store
-            os.makedirs(self._writing, exist_ok=True)
-            file = os.open(path, flags, 0o666)
+        file = self._created(path)
         try:
             write(file, parts)
         except BaseException:
@@ -159,6 +156,18 @@ class DirectoryStore:
         finally:
             os.close(file)
         return path
+
+    def _created(self, path: str) -> int:
+        tries = 0
+        while True:
+            try:
+                return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o666)
+            except FileNotFoundError:  # somebody closed this store and found `.writing` empty
+                tries += 1
+                if tries == _MAX_TRIES:
+                    raise
+            with contextlib.suppress(FileNotFoundError, FileExistsError):
+                os.makedirs(self._writing, exist_ok=True)
 
     def _named(self, written: str, path: str) -> None:
         """Gives the file its name, making the directories above; somebody may be removing them meanwhile."""
@@ -231,8 +240,8 @@ def write(file: int, parts: Sequence[Buffer]) -> None:
 def contents(file: int) -> memoryview:
     """All that is in an open file: mapped, or read where that costs less."""
     found = os.fstat(file)
-    if stat.S_ISDIR(found.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(found.st_mode):
+        raise FileNotFoundError(errno.ENOENT, "not a file")
     if found.st_size < _SMALL:
         return memoryview(os.read(file, found.st_size))
     flags = mmap.MAP_SHARED | _POPULATE

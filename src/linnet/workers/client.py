@@ -285,7 +285,7 @@ def submit(
     )
     spec = _spec(bound, inputs, options or Options(), arrays or {})
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
-    parts = open_parts(address, create=True)
+    parts = open_parts(address, create=True, silence=spec.options.lease)
     _store_inputs(parts, inputs)
     parts.store.put(spec_key(address.job), [spec.to_bytes()])
     parts.ledger.create(spec.total)

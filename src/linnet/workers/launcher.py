@@ -47,6 +47,10 @@ class Launcher(Protocol):
         """
         ...
 
+    def ended(self) -> list[str]:
+        """Names of workers of which it knows, since the last call, that they ended, however that was."""
+        ...
+
     def problem(self) -> str | None:
         """Why workers that were started ended at once, if they did; None: all is well, or nothing known."""
         ...

@@ -75,7 +75,7 @@ def reopened(address: Address | str) -> tuple[Parts, JobSpec]:
         spec = _spec(store, address)
     finally:
         store.close()
-    return open_parts(address, create=True), spec
+    return open_parts(address, create=True, silence=spec.options.lease), spec
 
 
 def _spec(store: Store, address: Address) -> JobSpec:

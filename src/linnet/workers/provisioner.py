@@ -44,6 +44,8 @@ def provision(
     parts: Parts, launcher: Launcher, policy: Policy, limits: Limits, imports: Sequence[str] = ()
 ) -> Sample:
     """Start the workers that are missing; returns what was seen before."""
+    for name in launcher.ended():
+        parts.ledger.leave(name)
     status = parts.ledger.status()
     size = parts.queue.size()
     running = len(parts.ledger.workers(within=policy.silence))

@@ -15,7 +15,7 @@ from linnet.kernels.callables import allow
 from linnet.tiles.codec import Compression
 from linnet.workers.cache import TileCache
 from linnet.workers.launcher import Limits
-from linnet.workers.parts import Parts, open_parts
+from linnet.workers.parts import Parts, reopened
 from linnet.workers.spec import JobSpec
 from linnet.workers.store import Store
 from linnet.workers.stores.delayed import Delayed
@@ -41,9 +41,8 @@ def serve(
         time.sleep(limits.cold_start)
     if limits.memory is not None:
         resource.setrlimit(resource.RLIMIT_AS, (limits.memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    parts = open_parts(address)
+    parts, spec = reopened(address)
     try:
-        spec = parts.spec()
         import_kernels(spec, allowed)
         check_blas(spec, any_blas)
         traffic, cache = open_traffic(parts, spec, limits)

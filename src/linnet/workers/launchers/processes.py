@@ -26,6 +26,7 @@ class Processes:
         self._logs = Path(logs or tempfile.mkdtemp(prefix="linnet-logs-"))
         self._lock = threading.Lock()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self._told: set[str] = set()
 
     def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
@@ -52,6 +53,16 @@ class Processes:
         with self._lock:
             return [child.pid for child in self._children.values() if child.poll() is None]
 
+    def ended(self) -> list[str]:
+        with self._lock:
+            found = [
+                name
+                for name, child in self._children.items()
+                if name not in self._told and child.poll() is not None
+            ]
+            self._told.update(found)
+        return found
+
     def problem(self) -> str | None:
         with self._lock:
             ended = [(name, child) for name, child in self._children.items() if child.poll() is not None]
@@ -65,6 +76,11 @@ class Processes:
         with self._lock:
             for child in self._children.values():
                 child.poll()
+
+    def __del__(self) -> None:
+        for child in self._children.values():
+            if child.poll() is None:
+                child.returncode = 0  # it outlives this object, and is meant to
 
     def __repr__(self) -> str:
         return f"Processes(logs={str(self._logs)!r})"

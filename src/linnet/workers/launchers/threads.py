@@ -36,6 +36,9 @@ class WorkerThreads:
         except Exception as error:
             self._problem = f"worker {name}: {type(error).__name__}: {error}"
 
+    def ended(self) -> list[str]:
+        return []  # a thread does not die without a word
+
     def problem(self) -> str | None:
         return self._problem
 

@@ -1,0 +1,64 @@
+"""Workers as cloud functions, through Lithops: one call for each worker, for as long as the worker lives.
+
+Lithops calls functions in any cloud it supports; its configuration says in which. Calls are long and few:
+a call for each task would take longer than the tasks.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from linnet.errors import MissingExtraError
+from linnet.workers.launcher import Limits
+
+
+class Lithops:
+    """Calls a function of Lithops for each worker.
+
+    `config` is a configuration of Lithops, `options` go to its `FunctionExecutor`. The functions must have
+    Linnet and reach the store and the ledger.
+    """
+
+    def __init__(self, *, config: Mapping[str, Any] | None = None, **options: Any) -> None:
+        try:
+            lithops = importlib.import_module("lithops")
+        except ImportError:
+            raise MissingExtraError(
+                "the launcher 'lithops' needs the package lithops: pip install 'linnet[lithops]'"
+            ) from None
+        given = None if config is None else dict(config)
+        self._executor: Any = lithops.FunctionExecutor(config=given, **options)
+        self._calls: dict[str, Any] = {}
+        self._told: set[str] = set()
+
+    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+        for name in names:
+            given = {"address": address, "name": name, "limits": asdict(limits), "imports": list(imports)}
+            self._calls[name] = self._executor.call_async(work, {"given": given})
+
+    def ended(self) -> list[str]:
+        found = [name for name, call in self._calls.items() if name not in self._told and call.done]
+        self._told.update(found)
+        return found
+
+    def problem(self) -> str | None:
+        for call in self._calls.values():
+            if call.done and call.error:
+                return f"a call of Lithops failed: {call._exception[1]}"  # its only record of the error
+        return None
+
+    def close(self) -> None:
+        self._executor.clean(clean_cloudobjects=False)
+
+    def __repr__(self) -> str:
+        return f"Lithops(backend={self._executor.backend!r})"
+
+
+def work(given: dict[str, Any]) -> str:
+    """What a cloud function does: be a worker."""
+    from linnet.workers.serving import serve
+
+    return serve(given["address"], given["name"], Limits(**given["limits"]), given["imports"])

@@ -65,6 +65,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[COMPONENTS] = read_components((ROOT / "ci-components.txt").read_text(encoding="utf-8"))
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Helpers beside tests are imported by name; collected too they would be there twice, under two names."""
+    if collection_path.suffix != ".py" or collection_path.name.startswith(("test_", "conftest")):
+        return None
+    return True if b">>>" not in collection_path.read_bytes() else None
+
+
 def _present(name: str, kind: str) -> bool:
     if kind == "module":
         return importlib.util.find_spec(name) is not None

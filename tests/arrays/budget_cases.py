@@ -203,9 +203,38 @@ def _unique_all_different(data: Data) -> Any:
 
 
 def _rechunk(data: Data) -> Any:
+    """Rows to columns, kept; then a weighted sum of each."""
     x = data.matrix()
-    got = yield lambda: (chain(ln.asarray(x, chunks=(500, -1)).persist().rechunk((-1, 4)))).compute()
-    yield alike(got, chain, x)
+    weights = np.arange(ROWS) / ROWS
+
+    def run() -> Any:
+        columns = chain(ln.asarray(x, chunks=(500, -1))).rechunk((-1, 4)).persist()
+        return (columns * ln.asarray(weights)[:, None]).sum(axis=0).compute()
+
+    got = yield run
+    yield np.allclose(got, sum(chain(part).T @ w for part, w in pieces(x, weights)))
+
+
+def _permutation(data: Data) -> Any:
+    """All rows in random order, kept; each is known by its product with a vector."""
+    x = data.matrix()
+    w = np.random.default_rng(1).standard_normal(COLUMNS)
+
+    def run() -> Any:
+        mixed = ln.random.default_rng(0).permutation(ln.asarray(x)).persist()
+        return (mixed @ w).compute()
+
+    got = yield run
+    given = np.concatenate([part @ w for (part,) in pieces(x)])
+    yield not np.allclose(got, given) and np.allclose(np.sort(got), np.sort(given))
+
+
+def _choice(data: Data) -> Any:
+    x = data.vector()
+    rng = ln.random.default_rng(0)
+    got = yield lambda: rng.choice(ln.asarray(x), 500_000, replace=False).compute()
+    found = sum(int(np.isin(part, got).sum()) for (part,) in pieces(x))
+    yield found == len(np.unique(got)) == 500_000
 
 
 def _reshape(data: Data) -> Any:

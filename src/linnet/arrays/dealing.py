@@ -28,7 +28,7 @@ LARGE = 1 << 24
 """Bytes from which on arrays are dealt; the order of shorter ones is drawn in one place."""
 
 PIECE = 1 << 16
-"""Bytes that a part gives to a heap, about: parts are as long as there are heaps of so many bytes."""
+"""Bytes that a part gives to a heap, about, if rows are shorter: there are as many parts as heaps."""
 
 
 _MOST = 1_000_000_000
@@ -59,7 +59,7 @@ def dealt(
     cut = recut(node, Layout((*edges[:axis], parts, *edges[axis + 1 :])))
     own = tuple(Along(a) for a in range(node.ndim))
     by_part = Layout((tuple(range(len(parts))), (0, len(heaps))))
-    attributes = (("axis", axis), ("replace", replace))
+    attributes = (("axis", axis), ("replace", replace), ("share", count / max(1, length)))
     numbers = Entry(axis, tuple(range(len(parts) - 1)))
     deal = Piece(
         "deal_rows",
@@ -84,7 +84,7 @@ def dealt(
 
 def _parts(length: int, row: int) -> Boundaries:
     """Ends of parts of an axis: as many parts as pieces in each."""
-    pieces = max(1, length * row // PIECE)
+    pieces = max(1, length * row // max(PIECE, row))
     return regular(length, max(1, -(-length // max(1, math.isqrt(pieces)))))
 
 

@@ -25,11 +25,12 @@ def _generator(key: Tile, step: int, number: int) -> Generator:
 
 
 def _dealt_shapes(
-    x: Sequence[int], cuts: Sequence[int], *_: Any, axis: int, **__: Any
+    x: Sequence[int], cuts: Sequence[int], *_: Any, axis: int, share: float, **__: Any
 ) -> list[tuple[int, ...]]:
     """What heaps get on average: how much each gets is drawn."""
     count = cuts[1] - 1
-    return [tuple(-(-n // count) if a == axis else n for a, n in enumerate(x))] * count
+    ends = [int(x[axis] * share * place / count) for place in range(count + 1)]
+    return [(*x[:axis], b - a, *x[axis + 1 :]) for a, b in itertools.pairwise(ends)]
 
 
 @kernel(
@@ -39,12 +40,15 @@ def _dealt_shapes(
     flops=lambda *_, **__: 0.0,
     scratch=0.5,
 )
-def deal_rows(x: Tile, cuts: Tile, key: Tile, number: int, *, axis: int, replace: bool) -> list[Tile]:
+def deal_rows(
+    x: Tile, cuts: Tile, key: Tile, number: int, *, axis: int, replace: bool, share: float
+) -> list[Tile]:
     """Rows of a tile, drawn at random, in heaps; `cuts` says where heaps end in the order of drawing.
 
-    >>> heaps = deal_rows(
-    ...     np.arange(5), np.array([[0, 2, 5]]), np.array([7], np.uint64), 0, axis=0, replace=False
-    ... )
+    `share` is how many of all rows are drawn, about.
+
+    >>> cuts, key = np.array([[0, 2, 5]]), np.array([7], np.uint64)
+    >>> heaps = deal_rows(np.arange(5), cuts, key, 0, axis=0, replace=False, share=1.0)
     >>> [heap.size for heap in heaps], sorted(np.concatenate(heaps).tolist())
     ([2, 3], [0, 1, 2, 3, 4])
     """

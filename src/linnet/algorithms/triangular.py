@@ -1,4 +1,7 @@
-"""Triangular systems by substitution, left-looking: each tile of the solution is one task.
+"""Triangular systems by substitution, left-looking: two tasks for each tile of the solution.
+
+The first, `W`, takes away what all known tiles contribute but the newest, so that it can run while that
+one is solved: with few right sides, nothing else could run side by side.
 
 Forward for a lower triangle, backward for an upper one; everything else (a triangle on the
 right, transposed, conjugated) is one of the two seen from another side.
@@ -27,23 +30,33 @@ from linnet.algorithms.stacks import (
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
-from linnet.kernels.triangular import solve_with, substitute
-from linnet.programs import In, Out, tile_program
+from linnet.kernels.triangular import solve_with, substitute, take_away
+from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import Index, Layout, Tile, TiledArray
 
 
 @tile_program(verify=False)
-def forward(T: In, B: In, X: Out, P: int, Q: int, unit: int):
+def forward(T: In, B: In, X: Out, W: Temp, P: int, Q: int, unit: int):
     for i in range(P):
         for j in range(Q):
-            X[i, j] = substitute(T[i, i], B[i, j], T[i, 0:i], X[0:i, j], unit, lower=True)
+            if i < 2:
+                X[i, j] = substitute(T[i, i], B[i, j], T[i, 0:i], X[0:i, j], unit, lower=True)
+            else:
+                W[i, j] = take_away(B[i, j], T[i, 0 : i - 1], X[0 : i - 1, j])
+                X[i, j] = substitute(T[i, i], W[i, j], T[i, i - 1 : i], X[i - 1 : i, j], unit, lower=True)
 
 
 @tile_program(verify=False)
-def backward(T: In, B: In, X: Out, P: int, Q: int, unit: int):
+def backward(T: In, B: In, X: Out, W: Temp, P: int, Q: int, unit: int):
     for i in range(P - 1, -1, -1):
         for j in range(Q):
-            X[i, j] = substitute(T[i, i], B[i, j], T[i, i + 1 : P], X[i + 1 : P, j], unit, lower=False)
+            if i + 2 >= P:
+                X[i, j] = substitute(T[i, i], B[i, j], T[i, i + 1 : P], X[i + 1 : P, j], unit, lower=False)
+            else:
+                W[i, j] = take_away(B[i, j], T[i, i + 2 : P], X[i + 2 : P, j])
+                X[i, j] = substitute(
+                    T[i, i], W[i, j], T[i, i + 1 : i + 2], X[i + 1 : i + 2, j], unit, lower=False
+                )
 
 
 def substituted(

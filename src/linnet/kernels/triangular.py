@@ -6,6 +6,7 @@ beside it, so that every tile of a result is written once. None holds the interp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +56,17 @@ def solve_with(t: Matrix, result: Matrix, lower: bool, unit: bool) -> None:
     flops=lambda t, b, beside, known, unit, **_: (
         float(t[0] ** 2 * b[1]) + sum(2.0 * each[0] * each[1] * b[1] for each in beside)
     ),
+    inplace=1,
 )
 def substitute(
-    t: Matrix, b: Matrix, beside: list[Matrix], known: list[Matrix], unit: int, *, lower: bool
+    t: Matrix,
+    b: Matrix,
+    beside: list[Matrix],
+    known: list[Matrix],
+    unit: int,
+    *,
+    lower: bool,
+    overwrite: Sequence[int] = (),
 ) -> Matrix:
     """`T⁻¹·(B − Σ T[k]·X[k])`: a tile of the solution, from those known before it.
 
@@ -73,9 +82,26 @@ def substitute(
             "substitute", f"a square tile as high as the right side, got {extent(t)} and {extent(b)}"
         )
     dtype = blas_dtype(t, b, *beside, *known)
-    result = owned(b, dtype, False)
+    result = owned(b, dtype, 1 in overwrite)
     accumulate("substitute", result, beside, known, -1.0)
     solve_with(t, result, lower, bool(unit))
+    return result
+
+
+@kernel(
+    "take_away",
+    shape=lambda b, beside, known: b,
+    dtype=lambda b, beside, known: promote(b, *beside, *known),
+    flops=lambda b, beside, known: sum(2.0 * each[0] * each[1] * b[1] for each in beside),
+)
+def take_away(b: Matrix, beside: list[Matrix], known: list[Matrix]) -> Matrix:
+    """`B − Σ T[k]·X[k]`: the first part of `substitute`, from all known tiles but the newest.
+
+    >>> take_away(np.array([[8.0]]), [np.array([[3.0]])], [np.array([[2.0]])])
+    array([[2.]])
+    """
+    result = owned(b, blas_dtype(b, *beside, *known), False)
+    accumulate("take_away", result, beside, known, -1.0)
     return result
 
 

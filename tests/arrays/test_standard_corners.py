@@ -38,3 +38,15 @@ def test_a_dtype_equals_itself_alone() -> None:
         assert dtype not in (None, name)
         assert ln.zeros(1, dtype=dtype).dtype == dtype
         assert [other for other in found if found[other] == dtype] == [name]
+
+
+@CUTS
+def test_without_a_copy_what_is_written_shows(chunks: int | None) -> None:
+    x = tiled(np.arange(5), chunks)
+    same, own = ln.asarray(x, copy=False), ln.asarray(x, copy=True)
+    typed = ln.asarray(x, dtype=ln.int64, copy=False)
+    x[1] = 7
+    assert int(same[1]) == int(typed[1]) == 7
+    assert int(own[1]) == 1
+    with pytest.raises(ValueError, match="without a copy"):
+        ln.asarray(x, dtype=ln.float32, copy=False)

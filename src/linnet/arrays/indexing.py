@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from linnet.arrays.along import looked_up
 from linnet.arrays.building import filled, folded, permuted, sliced
 from linnet.arrays.core import ArrayBase, direct, is_small, wrap
 from linnet.arrays.evaluation import computed, persisted
@@ -52,6 +53,9 @@ def getitem(x: Any, key: Any) -> Any:
 
 def indexed(node: Node, key: Any) -> Node:
     """`node[key]`."""
+    lazily = looked_up(node, key)
+    if lazily is not None:
+        return lazily
     items = parsed(key, node.shape)
     if not any(isinstance(item, Points | Mask) for item in items):
         return basic(node, items)

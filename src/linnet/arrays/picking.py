@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.arrays import chunking
+from linnet.arrays.along import looked_up, taken_along
 from linnet.arrays.assignment import setitem
-from linnet.arrays.building import blocks, constant, folded, mapped, permuted, recut
+from linnet.arrays.building import constant, folded, mapped, permuted
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped
+from linnet.arrays.cumulative import cumsum as cumulated
 from linnet.arrays.elementwise import apply, cast, operand, placed
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Access, Along, At, Node, Operand, Piece
+from linnet.arrays.expression import Node
 from linnet.arrays.gathering import gathered
 from linnet.arrays.indexing import indexed
+from linnet.arrays.manipulation import resize
 from linnet.arrays.reductions import sum as summed
 from linnet.arrays.settling import known, settled
-from linnet.tiles import Layout
-from linnet.tiles.layout import Boundaries
+from linnet.arrays.shapes import ravel, reshape
 
 
 def _stored(result: Any, out: Any, name: str) -> Any:
@@ -45,6 +46,9 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
            [5, 3]])
     """
     node = as_node(a)
+    lazily = looked_up(node, indices) if mode == "raise" and axis in (None, 0, -1) else None
+    if lazily is not None:
+        return _stored(wrap(lazily), out, "take")
     if axis is None:
         return _stored(wrap(flat_picked(node, settled(indices, math.prod(node.shape), mode))), out, "take")
     if not node.ndim:
@@ -71,39 +75,7 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         settled(indices, node.shape[axis], "raise", axis)
     if node.ndim == 1:
         return wrap(indexed(node, wrap(index)))
-    return wrap(_taken_along(node, index, axis))
-
-
-def _taken_along(node: Node, index: Node, axis: int) -> Node:
-    """Lines lie whole in tiles; the index may stay lazy."""
-    others = [(n, m) for a, (n, m) in enumerate(zip(node.shape, index.shape, strict=True)) if a != axis]
-    if any(n != m and 1 not in (n, m) for n, m in others):
-        raise IndexError(
-            f"shape mismatch: lines of shapes {node.shape} and {index.shape} along axis {axis} cannot be "
-            "broadcast together"
-        )
-    if node.grid[axis] == 1:
-        cut = node.layout
-    else:
-        chunks = tuple(-1 if a == axis else "auto" for a in range(node.ndim))
-        cut = chunking.normalized(chunks, node.shape, node.dtype)
-    edges: list[Boundaries] = []
-    inputs: list[tuple[list[Boundaries], list[Access]]] = [([], []), ([], [])]
-    for a, (n, m) in enumerate(zip(node.shape, index.shape, strict=True)):
-        if a == axis:
-            edges.append(index.layout.boundaries[a])
-            steps: list[tuple[Boundaries, Access]] = [((0, n), At(0)), (edges[-1], Along(a))]
-        else:
-            edges.append(cut.boundaries[a] if n != 1 else index.layout.boundaries[a])
-            steps = [(edges[-1], Along(a)) if k == edges[-1][-1] else ((0, 1), At(0)) for k in (n, m)]
-        for (cuts, access), (cut_here, read) in zip(inputs, steps, strict=True):
-            cuts.append(cut_here)
-            access.append(read)
-    operands = tuple(Operand(which, tuple(access)) for which, (_, access) in enumerate(inputs))
-    nodes = [recut(each, Layout(tuple(cuts))) for each, (cuts, _) in zip((node, index), inputs, strict=True)]
-    return blocks(
-        nodes, (Piece("take_along", operands, (("axis", axis),)),), Layout(tuple(edges)), node.dtype
-    )
+    return wrap(taken_along(node, index, axis))
 
 
 # ---- putting
@@ -165,32 +137,35 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     value = as_node(values)
     if not np.can_cast(value.dtype, a.dtype, "same_kind") and isinstance(values, ArrayBase | np.ndarray):
         raise TypeError(f"putmask: values of dtype {value.dtype} cannot be cast to {a.dtype}")
-    if condition.shape == a.shape and value.shape == a.shape:
-        a._node = mapped("where", [condition, cast(value, a.dtype), a.node], a.dtype, layout=a.node.layout)
-        return
-    flat = np.flatnonzero(known(wrap(condition)))
     if math.prod(value.shape):
-        line = known(values).reshape(-1)
-        _put_each(a, flat, line[flat % len(line)])
+        repeated = wrap(value) if value.shape == a.shape else resize(wrap(value), a.shape)
+        _where(a, condition, repeated.node)
 
 
-def _put_each(a: Any, flat: NDArray[np.intp], values: NDArray[Any]) -> None:
-    if flat.size:
-        setitem(a, np.unravel_index(flat, a.shape) if a.shape else (), values if a.shape else values[-1])
+def _where(a: Any, condition: Node, values: Node) -> None:
+    """Replace elements under a mask of as many elements, tile by tile."""
+    mask = reshape(wrap(condition), a.shape).node
+    a._node = mapped("where", [mask, cast(values, a.dtype), a.node], a.dtype, layout=a.node.layout)
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
     """Replace elements under a mask by values, one after the other and again from the beginning."""
     _own(arr, "place")
-    flat = np.flatnonzero(known(mask))
+    condition = cast(as_node(mask), bool)
     values = known(vals).reshape(-1)
-    if known(mask).size != math.prod(arr.shape):
+    if math.prod(condition.shape) != math.prod(arr.shape):
         raise ValueError(
-            f"place: mask of shape {np.shape(mask)} and array of shape {arr.shape} must be the same size"
+            f"place: mask of shape {condition.shape} and array of shape {arr.shape} must be the same size"
         )
-    if flat.size and not values.size:
-        raise ValueError("Cannot insert from an empty array!")
-    _put_flat(arr, flat, values)
+    if not values.size:
+        if NUMPY[np.any](wrap(condition)).compute():
+            raise ValueError("Cannot insert from an empty array!")
+        return
+    # The how-manieth under the mask each element is says which value it gets.
+    number = cumulated(ravel(wrap(condition)), dtype=np.int64)
+    turn = apply(np.remainder, apply(np.subtract, number, 1), len(values))
+    found = taken_along(as_node(values), turn.node, 0)
+    _where(arr, condition, reshape(wrap(found), arr.shape).node)
 
 
 # NumPy's own would write into memory that others may share, so there is no straight path to them.

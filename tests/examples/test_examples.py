@@ -13,6 +13,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAID = {
     "climatology": "warming found: 0.0",
     "factor_and_solve": "largest difference from NumPy",
+    "files": "warmest: station",
     "tree_sum": "sum of squares",
 }
 

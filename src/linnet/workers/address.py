@@ -1,7 +1,7 @@
 """Where a job is: its store, its ledger and its queue, as one line of text without secrets.
 
-    /data/jobs?job=3f2a…                                     all in one directory
-    s3://bucket/jobs?job=3f2a…&ledger=redis://host:6379/0    tiles in S3, the rest in Redis
+    /data/jobs#job=3f2a…                                     all in one directory
+    s3://bucket/jobs#job=3f2a…&ledger=redis://host:6379/0    tiles in S3, the rest in Redis
 
 A password belongs into the environment (`LINNET_LEDGER_PASSWORD`, `AWS_SECRET_ACCESS_KEY`, …) or into
 the URLs given to `submit` and `attach`; it is never part of an address that is shown.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qs, quote, urlsplit, urlunsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit, urlunsplit
 
 from linnet.errors import AddressError
 
@@ -22,10 +22,10 @@ _JOB = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class Address:
     """The address of a job.
 
-    >>> Address.parse("/data/jobs?job=3f2a")
-    Address('/data/jobs?job=3f2a')
+    >>> Address.parse("/data/jobs#job=3f2a")
+    Address('/data/jobs#job=3f2a')
     >>> Address("s3://b/jobs", "7", ledger="redis://:secret@host:6379/0").text
-    's3://b/jobs?job=7&ledger=redis://host:6379/0'
+    's3://b/jobs#job=7&ledger=redis://host:6379/0'
     """
 
     store: str
@@ -50,19 +50,31 @@ class Address:
         for name, url in (("ledger", self.ledger), ("queue", self.queue)):
             if url is not None:
                 parts.append(f"{name}={quote(without_secret(url), safe=':/@')}")
-        return f"{without_secret(self.store)}?{'&'.join(parts)}"
+        return f"{without_secret(self.store)}#{'&'.join(parts)}"
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """What the text leaves out, as variables for the environment of workers."""
+        found: dict[str, str] = {}
+        for name, url in (("LEDGER", self.ledger), ("QUEUE", self.queue)):
+            given = urlsplit(url) if url is not None else None
+            if given is not None and given.password:
+                found[f"LINNET_{name}_PASSWORD"] = unquote(given.password)
+            if given is not None and given.username:
+                found[f"LINNET_{name}_USER"] = unquote(given.username)
+        return found
 
     @classmethod
     def parse(cls, text: str | Address) -> Address:
         """The address in a text; AddressError if it is none."""
         if isinstance(text, Address):
             return text
-        store, mark, query = text.partition("?")
+        store, mark, query = text.partition("#")
         given = parse_qs(query, keep_blank_values=True)
         unknown = sorted(set(given) - {"job", "ledger", "queue"})
         if not mark or not store or "job" not in given or unknown:
             raise AddressError(
-                f"{without_secret(text)!r} is no address of a job: expected STORE?job=NAME, "
+                f"{without_secret(text)!r} is no address of a job: expected STORE#job=NAME, "
                 "with &ledger=URL and &queue=URL where they are not in the store's directory"
                 + (f"; not known: {', '.join(unknown)}" if unknown else "")
             )

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol
+
+NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,18 @@ class Limits:
 class Launcher(Protocol):
     """Starts workers."""
 
-    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+    def start(
+        self,
+        address: str,
+        names: Sequence[str],
+        limits: Limits,
+        imports: Sequence[str],
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> None:
         """Start a worker of each name for the job at an address, and return without waiting.
 
-        Modules in `imports` may be imported by the worker, no others.
+        Modules in `imports` may be imported by the worker, no others; `secrets` are variables for its
+        environment, and belong nowhere else.
         """
         ...
 

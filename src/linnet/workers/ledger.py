@@ -90,7 +90,8 @@ class Completed(NamedTuple):
     """What became of a completion."""
 
     token: int
-    """The token that is published: another one if somebody was first; 0: this attempt is of an old epoch."""
+    """The token that is published: another one if somebody was first; 0: this attempt is of an old
+    epoch, or its tiles were found lost."""
     ready: tuple[str, ...] = ()
     """Children that have all they wait for and are not done."""
 

@@ -58,5 +58,5 @@ def provision(
             names = worker_names(missing)
             for name in names:
                 parts.ledger.touch([], name)
-            launcher.start(parts.address.text, names, limits, imports)
+            launcher.start(parts.address.text, names, limits, imports, parts.address.secrets)
     return Sample(status.now, size.ready, size.leased, running, status.done)

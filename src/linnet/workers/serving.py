@@ -13,7 +13,7 @@ import threadpoolctl
 from linnet.errors import JobError
 from linnet.kernels.callables import allow
 from linnet.tiles.codec import Compression
-from linnet.workers.cache import TileCache
+from linnet.workers.cache import TileCache, cache_for
 from linnet.workers.launcher import Limits
 from linnet.workers.parts import Parts, reopened
 from linnet.workers.spec import JobSpec
@@ -64,7 +64,7 @@ def open_traffic(parts: Parts, spec: JobSpec, limits: Limits) -> tuple[Traffic, 
     """The way to a job's tiles."""
     store: Store = Delayed(parts.store, limits.store_delay) if limits.store_delay else parts.store
     size = limits.cache if limits.cache is not None else _quarter()
-    cache = TileCache(f"{parts.store.url} {parts.address.job}", size) if size else None
+    cache = cache_for(parts.store, parts.address.job, size) if size else None
     near = parts.store.url.startswith(("file:", "memory:")) and not limits.store_delay
     compression = cast("Compression | None", spec.options.compression)
     return Traffic(store, cache, compression, 1 if near else _REMOTE_THREADS), cache

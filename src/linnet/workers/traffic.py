@@ -14,6 +14,11 @@ from linnet.workers.store import Store
 
 _FACTS: tuple[str, ...] = ("reads", "bytes_read", "hits", "bytes_hit", "writes", "bytes_written")
 
+_SMALL = 8192
+"""Bytes of tiles that each process keeps for itself,"""
+_SMALL_ONES = 2000
+"""and how many of them."""
+
 
 class Traffic:
     """Reads and writes tiles of one job, several at a time where the store is far away."""
@@ -26,6 +31,7 @@ class Traffic:
         self._compression: Compression | None = compression
         self._pool = ThreadPoolExecutor(threads, "tiles") if threads > 1 else None
         self._lock = threading.Lock()
+        self._small: dict[str, Tile] = {}
         self._facts: dict[str, float] = dict.fromkeys(_FACTS, 0.0)
 
     def read(self, keys: Sequence[str]) -> list[Tile]:
@@ -33,15 +39,32 @@ class Traffic:
         return self._each(self._read_one, keys)
 
     def _read_one(self, key: str) -> Tile:
-        if self._cache is not None and (tile := self._cache.get(key)) is not None:
+        tile = self._held(key)
+        if tile is not None:
             self._count(hits=1, bytes_hit=tile.nbytes)
             return tile
         data = self._store.get(key)
         tile = decoded(data, key)
         self._count(reads=1, bytes_read=memoryview(data).nbytes)
-        if self._cache is not None:
-            self._cache.put(key, tile)
+        self._hold(key, tile)
         return tile
+
+    def _held(self, key: str) -> Tile | None:
+        with self._lock:
+            tile = self._small.get(key)
+        return self._cache.get(key) if tile is None and self._cache is not None else tile
+
+    def _hold(self, key: str, tile: Tile) -> None:
+        """Keep a tile at hand: for all workers of this host, unless it is so small that a file costs more."""
+        if self._cache is None:
+            return
+        if tile.nbytes > _SMALL:
+            self._cache.put(key, tile)
+            return
+        with self._lock:
+            self._small[key] = tile
+            if len(self._small) > _SMALL_ONES:
+                del self._small[next(iter(self._small))]
 
     def write(self, tiles: Sequence[tuple[str, Tile]]) -> None:
         """Store tiles under keys; return when all of them are."""
@@ -52,14 +75,16 @@ class Traffic:
         parts = encoded(tile, self._compression)
         self._store.put(key, parts)
         self._count(writes=1, bytes_written=size_of(parts))
-        if self._cache is not None:
-            self._cache.put(key, tile)
+        self._hold(key, tile)
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete tiles that nobody needs."""
         gone = list(keys)
         if gone:
             self._store.delete(gone)
+            with self._lock:
+                for key in gone:
+                    self._small.pop(key, None)
             if self._cache is not None:
                 self._cache.discard(gone)
 

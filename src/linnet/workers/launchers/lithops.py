@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from linnet.errors import MissingExtraError
-from linnet.workers.launcher import Limits
+from linnet.workers.launcher import NO_SECRETS, Limits
 
 
 class Lithops:
@@ -34,10 +34,17 @@ class Lithops:
         self._calls: dict[str, Any] = {}
         self._told: set[str] = set()
 
-    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+    def start(
+        self,
+        address: str,
+        names: Sequence[str],
+        limits: Limits,
+        imports: Sequence[str],
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> None:
         for name in names:
             given = {"address": address, "name": name, "limits": asdict(limits), "imports": list(imports)}
-            self._calls[name] = self._executor.call_async(work, {"given": given})
+            self._calls[name] = self._executor.call_async(work, {"given": given}, extra_env=dict(secrets))
 
     def ended(self) -> list[str]:
         found = [name for name, call in self._calls.items() if name not in self._told and call.done]

@@ -7,10 +7,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from linnet.workers.launcher import Limits
+from linnet.workers.launcher import NO_SECRETS, Limits
 
 _SHOWN = 2000
 """Characters of a log that are shown."""
@@ -28,7 +28,14 @@ class Processes:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._told: set[str] = set()
 
-    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+    def start(
+        self,
+        address: str,
+        names: Sequence[str],
+        limits: Limits,
+        imports: Sequence[str],
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
         for name in names:
             log = self._log(name)
@@ -38,7 +45,7 @@ class Processes:
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=subprocess.STDOUT,
-                    env=environment(),
+                    env={**environment(), **secrets},
                     start_new_session=True,
                 )
             with self._lock:

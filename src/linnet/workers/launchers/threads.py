@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from linnet.workers.launcher import Limits
+from linnet.workers.launcher import NO_SECRETS, Limits
 from linnet.workers.serving import serve
 from linnet.workers.worker import Worker
 
@@ -19,7 +20,15 @@ class WorkerThreads:
         self.workers: dict[str, Worker] = {}
         """Those that were started, by name."""
 
-    def start(self, address: str, names: Sequence[str], limits: Limits, imports: Sequence[str]) -> None:
+    def start(
+        self,
+        address: str,
+        names: Sequence[str],
+        limits: Limits,
+        imports: Sequence[str],
+        secrets: Mapping[str, str] = NO_SECRETS,
+    ) -> None:
+        os.environ.update(secrets)
         for name in names:
             thread = threading.Thread(
                 target=self._serve, args=(address, name, limits, tuple(imports)), name=name, daemon=True

@@ -1,0 +1,166 @@
+"""Jobs on real servers: Redis or Valkey as queue and ledger, an S3 store, Slurm and Lithops as launchers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import linnet as ln
+from linnet.algorithms.cholesky import cholesky
+from linnet.engines import Threads
+from linnet.tiles import TiledArray
+from linnet.workers.client import attach, submit
+from linnet.workers.launcher import Limits
+from linnet.workers.launchers.lithops import Lithops
+from linnet.workers.launchers.processes import Processes
+from linnet.workers.launchers.slurm import Slurm
+from linnet.workers.parts import open_parts
+from linnet.workers.spec import Options
+
+pytestmark = pytest.mark.slow
+
+QUICK = Options(lease=2.0, grace=0.5)
+LIMITS = Limits(timeout=5, cache=2**26)
+
+
+def matrix(n):
+    a = np.random.default_rng(0).standard_normal((n, n))
+    return a @ a.T + n * np.eye(n)
+
+
+def given(n=240, tile=30):
+    return cholesky.bind(N=n // tile), {"A": TiledArray.from_numpy(matrix(n), tile)}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return Threads(1, deterministic=True).run(*given())["O"].to_numpy()
+
+
+@pytest.fixture
+def s3(s3_server, monkeypatch):
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return f"{s3_server.url}/jobs"
+
+
+@pytest.fixture
+def launcher():
+    made = Processes()
+    yield made
+    for pid in made.pids:
+        os.kill(pid, signal.SIGKILL)
+
+
+def test_redis_and_s3_with_workers_killed(redis_server, s3, launcher, expected):
+    with submit(
+        *given(),
+        store=s3,
+        ledger=redis_server.url,
+        launcher=launcher,
+        workers=3,
+        limits=LIMITS,
+        options=QUICK,
+    ) as job:
+        killed = 0
+        while not job.done(0.4):
+            pids = launcher.pids
+            if killed < 4 and len(pids) > 1 and job.progress().done > 10 * killed:
+                os.kill(pids[killed % len(pids)], signal.SIGKILL)
+                killed += 1
+        job.wait(120)
+        assert killed > 0
+        assert np.array_equal(job.result()["O"].to_numpy(), expected)
+        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
+        assert left == {"A", "O", "job"}
+        job.delete()
+        assert not list(open_parts(job.address).store.list(f"{job.name}/"))
+        assert not [key for key in redis_server.client().keys("*") if job.name.encode() in key]
+
+
+def test_passwords_and_tls_work_and_stay_secret(start_redis, tmp_path, expected, launcher):
+    server = start_redis(password="hush-hush", tls=True)
+    with submit(
+        *given(),
+        store=str(tmp_path / "jobs"),
+        ledger=server.url,
+        launcher=launcher,
+        limits=LIMITS,
+        options=QUICK,
+    ) as job:
+        assert "hush" not in job.address
+        assert "hush" not in repr(job)
+        job.wait(90)
+        assert np.array_equal(job.result()["O"].to_numpy(), expected)
+        for pid in launcher.pids:
+            with open(f"/proc/{pid}/cmdline") as line:
+                assert "hush" not in line.read()
+    with pytest.raises(ln.LinnetError) as caught:
+        attach(job.address.replace("hush", "")).progress()
+    assert "hush" not in str(caught.value)
+
+
+def test_a_server_that_is_restarted_loses_nothing(start_redis, tmp_path, expected, launcher):
+    server = start_redis(persist=True)
+    bound, inputs = given()
+    with submit(
+        bound,
+        inputs,
+        store=str(tmp_path / "jobs"),
+        ledger=server.url,
+        launcher=launcher,
+        limits=LIMITS,
+        options=QUICK,
+    ) as job:
+        while job.progress().done < 20:
+            time.sleep(0.01)
+        server.kill()
+        time.sleep(1)
+        server.start()
+        job.wait(90)
+        assert np.array_equal(job.result()["O"].to_numpy(), expected)
+
+
+def test_workers_as_slurm_jobs(slurm, tmp_path, monkeypatch, expected):
+    for name, value in slurm.environment.items():
+        monkeypatch.setenv(name, value)
+    launcher = Slurm(logs=tmp_path / "logs")
+    with submit(
+        *given(),
+        store=str(tmp_path / "jobs"),
+        launcher=launcher,
+        workers=3,
+        limits=LIMITS,
+        options=QUICK,
+    ) as job:
+        while job.progress().done < 10:
+            time.sleep(0.05)
+        node = next(node for node, state in slurm.states().items() if state in ("allocated", "mixed"))
+        slurm.preempt(node)
+        try:
+            job.wait(120)
+        finally:
+            slurm.give_back(node)
+        assert np.array_equal(job.result()["O"].to_numpy(), expected)
+        assert len(launcher.jobs) >= 3
+
+
+@pytest.mark.needs("lithops")
+def test_workers_as_functions_of_lithops(tmp_path, expected, monkeypatch):
+    import sys
+
+    config = {
+        "lithops": {"backend": "localhost", "storage": "localhost", "telemetry": False, "log_level": None},
+        "localhost": {"runtime": sys.executable},
+    }
+    monkeypatch.setenv("HOME", str(tmp_path))
+    launcher = Lithops(config=config)
+    with submit(
+        *given(), store=str(tmp_path / "jobs"), launcher=launcher, limits=LIMITS, options=QUICK
+    ) as job:
+        job.wait(120)
+        assert np.array_equal(job.result()["O"].to_numpy(), expected)

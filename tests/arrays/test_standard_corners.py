@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
+from against_numpy import tiles_only
 from strategies import tiled
 
 import linnet as ln
@@ -50,3 +53,26 @@ def test_without_a_copy_what_is_written_shows(chunks: int | None) -> None:
     assert int(own[1]) == 1
     with pytest.raises(ValueError, match="without a copy"):
         ln.asarray(x, dtype=ln.float32, copy=False)
+
+
+@CUTS
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (0, 0), (0,)])
+def test_axes_of_masks_may_have_no_length(chunks: int | None, shape: tuple[int, ...]) -> None:
+    values = np.arange(6.0).reshape(2, 3)
+    mask = np.zeros(shape, bool)
+    x = tiled(values, chunks)
+    for key in (mask, tiled(mask, chunks)):
+        assert x[key].shape == values[mask].shape
+        x[key] = 9
+        assert np.array_equal(x.compute(), values)
+    with pytest.raises(IndexError, match="boolean index did not match"):
+        x[np.zeros((0, 2), bool)]
+
+
+def test_an_array_without_axes_has_running_totals() -> None:
+    x = ln.asarray(3.0)
+    for way in (nullcontext, tiles_only):
+        with way():
+            for function in (ln.cumulative_sum, ln.cumulative_prod):
+                assert np.asarray(function(x)).tolist() == [3.0]
+            assert np.asarray(ln.cumulative_sum(x, include_initial=True)).tolist() == [0.0, 3.0]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import blocks, concatenated, each_tile, filled, recut
+from linnet.arrays.building import blocks, concatenated, each_tile, filled, permuted, recut
 from linnet.arrays.core import as_node, axis_of, wrap
 from linnet.arrays.elementwise import apply, cast, chosen, constant
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece
@@ -89,6 +89,8 @@ def _standard(
     x: Any, ufunc: np.ufunc, identity: int, axis: int | None, dtype: Any, include_initial: bool
 ) -> Any:
     node = as_node(x)
+    if not node.ndim:
+        node = permuted(node, (-1,))  # as NumPy does
     if axis is None:
         if node.ndim != 1:
             raise ValueError(

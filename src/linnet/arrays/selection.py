@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.arrays.building import filled
 from linnet.arrays.core import ArrayBase
 from linnet.arrays.expression import Node, Source
 from linnet.arrays.settling import known
@@ -155,12 +156,13 @@ def _item(each: Any, axis: int, shape: tuple[int, ...]) -> Item:
         return Take(axis, each % shape[axis])
     if isinstance(each, Node):
         for offset, length in enumerate(each.shape):
-            if shape[axis + offset] != length:
+            if length not in (0, shape[axis + offset]):
                 raise IndexError(
                     f"boolean index did not match indexed array along axis {axis + offset}; size of axis is "
                     f"{shape[axis + offset]} but size of corresponding boolean axis is {length}"
                 )
-        return Mask(axis, each)
+        masked = shape[axis : axis + each.ndim]
+        return Mask(axis, each if each.shape == masked else filled(masked, False, bool))
     return Points(axis, each)
 
 

@@ -28,9 +28,10 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from linnet.errors import DamagedTileError, StoreError
+from linnet.errors import DamagedTileError
 from linnet.tiles.amounts import amount
 from linnet.tiles.codec import decoded, encoded, size_of
+from linnet.workers.host_folders import ABANDONED_SECONDS, attached, remove_abandoned
 from linnet.workers.store import Store
 from linnet.workers.stores.directory import DirectoryStore, contents, write
 from linnet.workers.stores.keys import checked
@@ -42,8 +43,6 @@ MAX_MAPPED = 2048
 """How many tiles a process keeps mapped; the system allows some 65,000 mappings."""
 LOOK_SECONDS = 0.1
 """How often a process looks whether tiles it has mapped were put out by others."""
-ABANDONED_SECONDS = 60
-"""What is unfinished for longer has lost its maker."""
 
 _PAGE = mmap.PAGESIZE
 _STATE = struct.Struct("<QQ")  # bytes held; how often tiles were put out
@@ -92,11 +91,11 @@ class TileCache:
         self._looked = 0.0
         self._generation = 0
         own = f"linnet-{os.getuid()}-{hashlib.blake2b(name.encode(), digest_size=10).hexdigest()}"
-        self.path, self._alive = _attached([Path(base)] if base else _bases(), own)
+        self.path, self._alive = attached([Path(base)] if base else _bases(), own)
         self._tiles = f"{self.path}/tiles"
         self._creator = os.getpid()
         self._open()
-        _remove_abandoned(self.path)
+        remove_abandoned(self.path)
 
     # ---- reading
 
@@ -347,7 +346,7 @@ def _digest(key: str) -> str:
     return "+" + hashlib.blake2b(key.encode(), digest_size=20).hexdigest()
 
 
-# ---- directories of caches ---------------------------------------------------------
+# ---- where caches are --------------------------------------------------------------
 
 
 def cache_for(store: Store, job: str, limit: int | str) -> TileCache:
@@ -376,52 +375,3 @@ def _in_memory_here(path: str) -> bool:
 
 def _bases() -> list[Path]:
     return [SHARED_MEMORY, Path(tempfile.gettempdir())]
-
-
-def _attached(bases: list[Path], own: str) -> tuple[Path, int]:
-    """The directory of this name in the first base that takes it, and a file that says that we are alive."""
-    reasons: list[str] = []
-    for base in bases:
-        try:
-            return base / own, _alive(base / own)
-        except OSError as error:
-            reasons.append(f"{base}: {error.strerror or error}")
-    raise StoreError(f"there is no place for a cache of tiles ({'; '.join(reasons)}); give one with base=")
-
-
-def _alive(path: Path) -> int:
-    """A file in the directory with a lock shared by all that are alive; the directory is made if need be."""
-    while True:
-        try:
-            os.makedirs(path.parent, exist_ok=True)
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(path, 0o700)
-            found = os.lstat(path)
-        except FileNotFoundError:  # removed by whoever was last
-            continue
-        if found.st_uid != os.getuid() or found.st_mode & 0o077:
-            raise PermissionError(f"{path} belongs to somebody else")
-        try:
-            file = os.open(path / "alive", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except FileNotFoundError:  # removed by whoever was last
-            continue
-        fcntl.flock(file, fcntl.LOCK_SH)
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.stat(path / "alive"), os.fstat(file)):
-                return file
-        os.close(file)
-
-
-def _remove_abandoned(own: Path) -> None:
-    """Removes the caches beside ours that nobody uses any more."""
-    for path in own.parent.glob(f"linnet-{os.getuid()}-*"):
-        if path == own:
-            continue
-        with contextlib.suppress(OSError):
-            if not (path / "alive").exists() and time.time() - path.stat().st_mtime < ABANDONED_SECONDS:
-                continue
-            file = os.open(path / "alive", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            with contextlib.suppress(OSError):
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-            os.close(file)

@@ -543,6 +543,7 @@ class LedgerSuite:
         assert ledger.reopen("0.1", token, [], "1.0")
         assert ledger.status().done == 0
         again = begun(ledger, "0.1").token
+        assert ledger.complete([first]) == [Completed(0)]  # its tiles are lost
         assert ledger.complete([first._replace(token=again)]) == [Completed(again, ("1.0",))]
 
     # ---- a ledger built anew

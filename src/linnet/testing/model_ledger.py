@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from linnet.errors import AddressError
 from linnet.workers.ledger import (
@@ -48,6 +48,8 @@ class _Task:
     done: bool = False
     ready: bool = False
     token: int = 0
+    lost: int = 0
+    """A token that was published, until a tile of it was found lost: it never is again."""
     marks: set[str] = field(default_factory=set)
     """Parents that told it they are done; forgotten when it is done itself."""
     since: float = 0.0
@@ -65,6 +67,17 @@ class _Task:
         """No attempt was made."""
         self.attempts = self.deaths = self.latest = 0
         self.worker, self.began, self.computing, self.doubled = "", 0.0, False, False
+
+
+class Standing(NamedTuple):
+    """How a task stands."""
+
+    name: str
+    done: bool
+    ready: bool
+    token: int
+    lost: int
+    marks: tuple[str, ...]
 
 
 class ModelLedger:
@@ -211,6 +224,8 @@ class ModelLedger:
         if one.token >> 32 != self._running.epoch:
             return Completed(0)
         task = self._known(one.name)
+        if one.token == task.lost:
+            return Completed(0)
         task.token = task.token or one.token
         ready: list[str] = []
         for child, needs in one.children:
@@ -261,6 +276,7 @@ class ModelLedger:
         if task.token or task.done:
             if task.token:
                 self._garbage[name, task.token] = self._now()
+                task.lost = task.token
             task.ready = not task.done or len(task.marks) == len(parents)
             task.done, task.token, task.since = False, 0, self._now()
             task.fresh()
@@ -330,6 +346,18 @@ class ModelLedger:
     def lines(self, after: int) -> tuple[list[str], int]:
         found = self._log[after : after + 1000]
         return found, after + len(found)
+
+    def standing(self) -> tuple[State, tuple[Standing, ...], tuple[tuple[str, int], ...]]:
+        """What decides all further answers, but for times and attempts: state, tasks, garbage."""
+        tasks = tuple(
+            Standing(name, task.done, task.ready, task.token, task.lost, tuple(sorted(task.marks)))
+            for name, task in sorted(self._tasks.items())
+        )
+        return self._running.state, tasks, tuple(sorted(self._garbage))
+
+    def is_done(self, name: str) -> bool:
+        """Whether a task is done."""
+        return self._task(name).done
 
     def __repr__(self) -> str:
         return f"ModelLedger({self.url})"

@@ -109,6 +109,10 @@ class ModelQueue:
         """The tasks that are not dead, and whether each is under a lease."""
         return {name: held.ends > self._now() for name, held in self._held.items()}
 
+    def is_current(self, lease: Lease) -> bool:
+        """Whether nobody else has leased the task since."""
+        return self._current(lease) is not None
+
     def __repr__(self) -> str:
         return f"ModelQueue({self.url})"
 

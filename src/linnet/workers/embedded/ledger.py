@@ -116,11 +116,15 @@ class EmbeddedLedger(Upkeep):
     def _complete_one(
         self, tables: sqlite3.Connection, one: Completion, now: float, rebuilt: bool
     ) -> Completed:
-        row = tables.execute("SELECT state, token, readers FROM tasks WHERE name = ?", (one.name,)).fetchone()
+        row = tables.execute(
+            "SELECT state, token, readers, lost FROM tasks WHERE name = ?", (one.name,)
+        ).fetchone()
         if row is None:
             tables.execute("INSERT INTO tasks (name, state) VALUES (?, 0)", (one.name,))
-            row = (WAITING, 0, 0)
-        state, published, readers = row
+            row = (WAITING, 0, 0, 0)
+        state, published, readers, lost = row
+        if one.token == lost:
+            return Completed(0)
         token = published or one.token
         ready, new = self._mark(tables, one, now, rebuilt)
         readers += new

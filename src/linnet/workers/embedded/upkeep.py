@@ -22,7 +22,8 @@ CREATE TABLE IF NOT EXISTS job (
     first REAL NOT NULL, last REAL NOT NULL, rebuilt INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS tasks (
     name TEXT PRIMARY KEY, state INTEGER NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
-    readers INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0, latest INTEGER NOT NULL DEFAULT 0,
+    readers INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,
+    latest INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0, deaths INTEGER NOT NULL DEFAULT 0,
     computing INTEGER NOT NULL DEFAULT 0, worker TEXT NOT NULL DEFAULT '',
     since REAL NOT NULL DEFAULT 0, began REAL NOT NULL DEFAULT 0,
@@ -191,6 +192,7 @@ class Upkeep:
             (READY if ready else WAITING, now, name),
         )
         if token:
+            tables.execute("UPDATE tasks SET lost = ? WHERE name = ?", (token, name))
             tables.execute("INSERT OR REPLACE INTO garbage VALUES (?, ?, ?)", (name, token, now))
 
     def published(self, names: Sequence[str]) -> list[int]:

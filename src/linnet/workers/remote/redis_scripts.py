@@ -4,6 +4,7 @@ Under `linnet:{job}:` there are
 
     job            hash          state, epoch, counts; rebuilt: whether a task not heard of is done
     done           hash          task → published token (0: its tiles were not kept)
+    lost           hash          task → token that was published until a tile of it was found lost
     part           hash          the same for tasks that have marked only some pages of their children
     ready          sorted set    tasks that can run, by when they were last heard of
     began          sorted set    those under way, by when they were begun, unless told as stragglers
@@ -33,6 +34,7 @@ do
   job.sequence, job.first, job.total = tonumber(facts[4]), tonumber(facts[5]), tonumber(facts[6])
 end
 local parted = call('EXISTS', PART) == 1
+local LOST = P..'lost'
 
 local function is_seed(name) return string.sub(name, 1, 1) == '@' end
 
@@ -191,9 +193,11 @@ local function finish(name, token, made, counted, seconds)
 end
 
 local found = {}
+local some_lost = call('EXISTS', LOST) == 1
 for i, one in ipairs(A[1]) do
   local name, token, children, last, counted, seconds = unpack(one)
-  if math.floor(token / 4294967296) ~= job.epoch then
+  if math.floor(token / 4294967296) ~= job.epoch
+     or (some_lost and tonumber(call('HGET', LOST, name) or 0) == token) then
     found[i] = {0, {}}
   else
     local done, published = state_of(name)
@@ -281,6 +285,7 @@ if done or published ~= 0 then
   call('HDEL', ATTEMPTS, name)
   call('ZREM', BEGAN, name)
   if ready then call('ZADD', READY, now, name) else call('ZREM', READY, name) end
+  if published ~= 0 then call('HSET', LOST, name, published) end
   bury(name, published)
 end
 

@@ -33,7 +33,7 @@ for i = 1, #left, 2 do
 end
 if #left > 0 then return cmsgpack.pack(false) end
 for _, name in ipairs({'done', 'part', 'ready', 'began', 'attempts', 'seen', 'readers', 'garbage', 'kinds',
-                       'workers', 'log'}) do
+                       'workers', 'log', 'lost'}) do
   call('UNLINK', key(name))
 end
 return cmsgpack.pack(true)

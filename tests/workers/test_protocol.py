@@ -216,10 +216,11 @@ def act(world, worker):
 
 
 def finish(world, clock):
-    """No more faults: the job must end."""
-    workers = range(len(world.hands))
+    """No more faults: the job must end; then workers only finish what they have in hand."""
     for _ in range(200 * len(world.parents)):
-        if world.ledger.status().state == "finished" and all(hand.step == "idle" for hand in world.hands):
+        over = world.ledger.status().state == "finished"
+        workers = [i for i, hand in enumerate(world.hands) if not over or hand.step != "idle"]
+        if over and not workers:
             return
         if sum(act(world, worker) for worker in workers) == 0:
             clock.later(LEASE)

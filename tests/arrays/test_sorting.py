@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import DATES, NUMBERS, pairs, tiled
 
-from linnet.arrays import chunking, quantiles, sets, sorting
+from linnet.arrays import chunking, quantiles, selecting, sets, sorting
 from linnet.kernels.quantiles import METHODS, as_keys, from_keys
 from linnet.session import init
 
@@ -112,7 +112,7 @@ def test_medians_see_or_skip_nan(function: Any) -> None:
 
 
 def test_many_quantiles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantiles, "_FEW", 10)
+    monkeypatch.setattr(selecting, "_FEW", 10)
     array = RNG.normal(size=400)
     asked = np.linspace(0, 1, 41)
     found: Any = np.quantile(tiled(array, 90), asked)

@@ -1,7 +1,7 @@
 """Quantiles, percentiles and medians: exact with bounded memory, or approximate in one pass.
 
-Where tiles can hold the axes whole, each finds its own. Longer lines are searched digit by digit
-(`kernels.quantiles`): a few counting passes, then the few elements that are left. With
+Where tiles can hold the axes whole, each finds its own. In longer lines the elements sought are found
+by counting (`selecting`). With
 `method="approximate"` every tile gives a few thousand of its order statistics, and the result is
 the element whose rank among these is right: it is wrong by less than 1/4096 of the number of elements.
 """
@@ -16,24 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, folded, part, permuted, sliced
+from linnet.arrays.building import blocks, folded, is_free, part, permuted, sliced
 from linnet.arrays.core import ArrayBase, as_node, axes_of, refuse_keywords, wrap
 from linnet.arrays.elementwise import apply
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Node, Operand, Piece, Source
 from linnet.arrays.reductions import NOT_GIVEN, reduction
-from linnet.arrays.shuffle import stored_as_they_are
+from linnet.arrays.selecting import order_statistics
 from linnet.arrays.statistics import weights_like
 from linnet.arrays.wholes import fits_whole, whole_along
-from linnet.kernels.quantiles import DIGIT, between, from_keys, places
 from linnet.kernels.quantiles import METHODS as WAYS
+from linnet.kernels.quantiles import between, places
 from linnet.tiles import Layout
 
 LONGEST = 8.0
 """Usual tiles of a line that is still brought together in one."""
-
-_FEW = 1 << 17
-"""Elements that are brought together to end a search."""
 
 _SAMPLES = 2048
 """Elements that a line of a tile gives to an approximate quantile."""
@@ -184,7 +181,9 @@ def _approximate(node: Node, q: NDArray[Any], axes: tuple[int, ...], dtype: Any,
 def _selected(
     node: Node, q: NDArray[Any], axes: tuple[int, ...], method: str, dtype: Any, skip_nan: bool
 ) -> Any:
-    (kept,) = persisted([node])
+    kept = node if is_free(node) else persisted([node])[0]
+    if len(axes) == node.ndim:  # the order of elements does not matter
+        return np.asarray(_of_line(kept, q, method, dtype, skip_nan))
     lines = _lines(kept, axes)
     outer = lines.shape[:-1]
     made = np.empty((*q.shape, *outer), dtype)
@@ -209,57 +208,6 @@ def _of_line(line: Node, q: NDArray[Any], method: str, dtype: Any, skip_nan: boo
     values = order_statistics(line, ranks)
     first, second = (values[np.searchsorted(ranks, each)] for each in (low, high))
     return between(first, second, share, dtype, method)
-
-
-def order_statistics(node: Node, ranks: NDArray[np.intp]) -> NDArray[Any]:
-    """The elements at these places (ascending) of a line, were it sorted; found by counting."""
-    bits = 8 * node.dtype.itemsize
-    shift = -(-bits // DIGIT) * DIGIT - DIGIT
-    prefixes = np.zeros(1, np.uint64)
-    which = np.zeros(ranks.size, np.intp)
-    left = ranks.astype(np.int64)  # to be skipped among the elements with the same leading bits
-    while True:
-        counts = _counts(node, prefixes, shift)
-        found = np.cumsum(counts, axis=1)
-        digit = np.array([np.searchsorted(found[w], r, "right") for w, r in zip(which, left, strict=True)])
-        left = left - np.where(digit > 0, found[which, digit - 1], 0)
-        chosen = (prefixes[which] << np.uint64(DIGIT)) | digit.astype(np.uint64)
-        if shift == 0:
-            return from_keys(chosen, node.dtype)
-        remaining = counts[which, digit]
-        prefixes, first, which = np.unique(chosen, return_index=True, return_inverse=True)
-        if remaining[first].sum() <= _FEW:
-            return _picked(node, prefixes, shift, which, left)
-        shift -= DIGIT
-
-
-def _picked(
-    node: Node, prefixes: NDArray[np.uint64], shift: int, which: NDArray[np.intp], left: NDArray[np.int64]
-) -> NDArray[Any]:
-    """The elements sought, once those that share their leading bits are few."""
-    (found,) = stored_as_they_are(
-        [_on_tiles("pick_prefixes", node, prefixes, shift, node.layout.boundaries[-1:], np.uint64)]
-    )
-    keys = np.sort(found.tiles.to_numpy())
-    starts = np.searchsorted(keys >> np.uint64(shift), prefixes)
-    return from_keys(keys[starts[which] + left], node.dtype)
-
-
-def _counts(node: Node, prefixes: NDArray[np.uint64], shift: int) -> NDArray[np.int64]:
-    """How often each digit occurs behind each of the leading bits."""
-    edges = (tuple(range(node.grid[-1] + 1)), (0, prefixes.size), (0, 1 << DIGIT))
-    counted = _on_tiles("count_digits", node, prefixes, shift, edges, np.int64)
-    (found,) = computed([folded(counted, "sum", (0,), np.int64, inner=np.int64)])
-    return found
-
-
-def _on_tiles(
-    kernel: str, node: Node, prefixes: NDArray[np.uint64], shift: int, edges: Any, dtype: Any
-) -> Node:
-    """A kernel on each tile of a line, whose other axes have length 1."""
-    own = (*(At(0),) * (node.ndim - 1), Along(0))
-    piece = Piece(kernel, (Operand(0, own), Operand(1, (At(0),))), (("shift", shift),))
-    return blocks((node, Source(prefixes, chunking.whole(prefixes.shape))), (piece,), Layout(edges), dtype)
 
 
 # ---- as NumPy names them

@@ -26,6 +26,9 @@ DIGIT = 10
 _SEVERAL = 8
 """Leading bits from which on a search among them is faster than a comparison with each."""
 
+_BLOCK = 1 << 15
+"""Elements that are looked at together, so that they stay in the cache meanwhile."""
+
 _PLOTTING = {
     "interpolated_inverted_cdf": (0.0, 1.0),
     "hazen": (0.5, 0.5),
@@ -171,6 +174,51 @@ def _of_lines(lines: Tile, q: Tile, method: str, dtype: str, skip_nan: bool) -> 
     lost = np.isnan(ordered[..., -1]) if not skip_nan else np.asarray(count == 0)
     missing = np.array("NaT" if made.dtype.kind in "mM" else np.nan, made.dtype)
     return np.where(lost, missing, made)
+
+
+# ---- order statistics between two bounds
+
+
+@kernel("spread_tile", dtype=lambda x, **_: x, flops=lambda *_, **__: 0.0)
+def spread_tile(x: Tile, *, step: int) -> Tile:
+    """Every so many elements of a tile, in whatever order they lie.
+
+    >>> spread_tile(np.arange(10), step=4)
+    array([2, 6])
+    """
+    return x.ravel(order="K")[step // 2 :: step].copy()
+
+
+@kernel(
+    "bracket_tile",
+    dtype=lambda x, *_, **__: [np.dtype(np.int64), x],
+    flops=lambda x, *_, **__: float(math.prod(x)) * 4,
+    scratch=0.1,
+)
+def bracket_tile(x: Tile, low: Tile, high: Tile) -> list[Tile]:
+    """For each pair of bounds how many elements are below, equal to the lower, inside, equal to the
+    upper; and the elements inside, pair after pair.
+
+    >>> bracket_tile(np.array([5, 1, 3, 2, 9]), np.array([2]), np.array([9]))
+    [array([[1, 1, 2, 1]]), array([5, 3])]
+    """
+    flat = x.ravel(order="K")
+    counts = np.zeros((low.size, 4), np.int64)
+    inside: list[list[Tile]] = [[] for _ in low]
+    for start in range(0, flat.size, _BLOCK):  # what fits the cache is looked at several times
+        block = flat[start : start + _BLOCK]
+        for place, (least, most) in enumerate(zip(low, high, strict=True)):
+            chosen = block > least
+            chosen &= block < most
+            found = block[chosen]
+            inside[place].append(found)
+            counts[place] += (
+                np.count_nonzero(block < least),
+                np.count_nonzero(block == least),
+                found.size,
+                np.count_nonzero(block == most) if least != most else 0,
+            )
+    return [counts, np.concatenate([each for found in inside for each in found] or [flat[:0]])]
 
 
 # ---- order statistics by digits

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from index_keys import FORMS, keys, lazily, result_of, same, stored
 from strategies import DATES, NUMBERS, arrays, chunkings, tiled
 
+import linnet as ln
 from linnet.arrays import chunking, gathering
 
 

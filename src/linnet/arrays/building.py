@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,9 @@ from linnet.tiles.layout import Boundaries
 
 _FREE = 64
 """Nodes that may be computed again to avoid moving their result."""
+
+FREE: WeakKeyDictionary[Node, Callable[[Layout], Node]] = WeakKeyDictionary()
+"""Nodes that are as easily made with another cut: what makes them so."""
 
 _SHORT = 8192
 """Bytes in a row of a file below which reading them costs more than their number."""
@@ -128,7 +132,7 @@ def is_free(node: Node) -> bool:
     pending: list[Node] = [node]
     while pending:
         current = pending.pop()
-        if id(current) in seen or isinstance(current, Source):
+        if id(current) in seen or isinstance(current, Source) or current in FREE:
             continue
         if not isinstance(current, Map | Axes) or len(seen) >= _FREE:
             return False
@@ -155,6 +159,8 @@ def recut(node: Node, layout: Layout) -> Node:
                 made[key] = current
             elif isinstance(current, Source):
                 made[key] = Source(current.data, cut)
+            elif current in FREE:
+                made[key] = FREE[current](cut)
             elif isinstance(current, Axes):
                 edges: list[Boundaries] = [(0, length) for length in current.operand.shape]
                 for axis, where in enumerate(current.axes):

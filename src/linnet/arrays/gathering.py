@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, constant, filled, is_free, mapped, part, permuted, recut
+from linnet.arrays.building import FREE, blocks, constant, filled, is_free, mapped, part, permuted, recut
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import (
     Access,
@@ -109,8 +109,34 @@ def gathered(node: Node, axes: Sequence[int], positions: Sequence[Positions], pl
 
 
 def _picked(pick: _Pick) -> Node:
+    if not _is_short(pick):
+        return _picked_at(pick, _result_cut(pick))
+    row = math.prod(n for axis, n in enumerate(pick.node.shape) if axis not in pick.axes)
+    length = chunking.target() // max(1, row * pick.node.dtype.itemsize)
+    found = _picked_at(pick, regular(pick.shape[0], max(length, _longest(pick.edges[0]))))
+
+    def again(layout: Layout) -> Node:
+        edges = list(pick.node.layout.boundaries)
+        for number, axis in enumerate(pick.rest):
+            edges[axis] = layout.boundaries[pick.result_axis(number)]
+        other = replace(pick, node=recut(pick.node, Layout(tuple(edges))))
+        return _picked_at(other, layout.boundaries[pick.place])
+
+    FREE[found] = again
+    return found
+
+
+def _is_short(pick: _Pick) -> bool:
+    """Whether more is picked along an axis than it has, of so little that it can be picked again."""
+    if len(pick.axes) != 1 or len(pick.shape) != 1:
+        return False
+    size = math.prod(pick.node.shape) * pick.node.dtype.itemsize
+    return pick.shape[0] > pick.node.shape[pick.axes[0]] and size <= _NEIGHBOURS * chunking.target()
+
+
+def _picked_at(pick: _Pick, cut: Boundaries) -> Node:
+    """The result, cut at these positions."""
     node = pick.node
-    cut = _result_cut(pick)
     if isinstance(node, Source) and getattr(current_engine(), "memory", None) is None:
         # Its tiles are views, so that the whole of it is at hand at no cost.
         edges = [(0, n) if a in pick.axes else node.layout.boundaries[a] for a, n in enumerate(node.shape)]
@@ -121,9 +147,36 @@ def _picked(pick: _Pick) -> Node:
 
 
 def _result_cut(pick: _Pick) -> Boundaries:
-    """The cut of the positions: about as many elements to a tile as the operand has."""
+    """The cut of the positions: about as many elements to a tile as the operand has.
+
+    Positions in order are cut where they pass from a tile of the operand to another, so that a task
+    reads few of them.
+    """
     tile = math.prod(_longest(edges) for edges in pick.edges)
-    return regular(pick.shape[0], max(1, tile // max(1, math.prod(pick.shape[1:]))))
+    length = max(1, tile // max(1, math.prod(pick.shape[1:])))
+    line = pick.rows[0]
+    if len(pick.axes) != 1 or len(pick.shape) != 1 or pick.grid == (1,) or np.any(line[1:] < line[:-1]):
+        return regular(pick.shape[0], length)
+    size = math.prod(map(_longest, pick.node.layout.boundaries)) * pick.node.dtype.itemsize
+    return _in_step(tiles_of(line, pick.edges[0]), length, max(1, _NEIGHBOURS * chunking.target() // size))
+
+
+def _in_step(tiles: Positions, length: int, most: int) -> Boundaries:
+    """Cuts where the tile of the operand changes: no more than `length` positions of `most` tiles each."""
+    turns = np.flatnonzero(np.diff(tiles)) + 1
+    edges, first, read = [0], int(tiles[0]), 1
+    for start, stop in itertools.pairwise([0, *turns.tolist(), len(tiles)]):
+        here = int(tiles[start])
+        full = stop - edges[-1] > length or here - first >= most or here - first + 1 > 2 * read
+        if start > edges[-1] and full:
+            edges.append(start)
+            first, read = here, 1
+        else:
+            read += start > edges[-1]
+        if stop - edges[-1] > length:
+            edges.extend(range(edges[-1] + length, stop, length))
+            first, read = here, 1
+    return (*edges, len(tiles))
 
 
 def _longest(edges: Boundaries) -> int:

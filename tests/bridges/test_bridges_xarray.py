@@ -146,6 +146,7 @@ def arrays_of(x: Any) -> list[Any]:
     return [x.data] if isinstance(x, xr.DataArray) else [each.data for each in x.data_vars.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operation(name: str, store: Path, plain: Any, runs: list[Any]) -> None:
     operation = OPERATIONS[name]
@@ -156,10 +157,11 @@ def test_operation(name: str, store: Path, plain: Any, runs: list[Any]) -> None:
         values = found.compute()
     assert len(runs) == 1, "one program computes it all"
     with xr.set_options(chunk_manager="dask"):
-        expected = operation(plain)
+        expected = operation(plain.copy())  # some of xarray's write labels into what they are given
     xr.testing.assert_allclose(values, expected.compute(), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_group_for_each_day_of_the_year(store: Path, plain: Any) -> None:
     found = opened(store).pr.groupby("time.dayofyear").mean()
     xr.testing.assert_allclose(found.compute(), plain.pr.groupby("time.dayofyear").mean(), rtol=1e-6)
@@ -215,7 +217,7 @@ def test_times_that_are_objects_stay_as_they_are(store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("chunks", "first"), [("auto", 730), ({"time": 300}, 300), ({"time": -1}, 730), ({"time": "60 kB"}, 100)]
+    ("chunks", "first"), [("auto", 730), ({"time": 300}, 300), ({"time": -1}, 730), ({"time": "60 kB"}, 300)]
 )
 def test_chunks_follow_the_file(store: Path, chunks: Any, first: int) -> None:
     found = xr.open_dataset(

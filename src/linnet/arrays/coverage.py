@@ -17,6 +17,7 @@ import numpy as np
 from linnet.arrays import linear_algebra, tensor_equations, transforms
 from linnet.arrays.array import Array
 from linnet.arrays.core import NUMPY
+from linnet.arrays.counts import Counts
 from linnet.arrays.namespace import names
 from linnet.arrays.sampling import Generator
 
@@ -75,7 +76,7 @@ def covered() -> dict[str, list[Row]]:
         "numpy": list(_rows(np, names())),
         "numpy.linalg": list(_rows(np.linalg, {**vars(linear_algebra), **vars(tensor_equations)})),
         "numpy.fft": list(_rows(np.fft, vars(transforms))),
-        "numpy.random.Generator": list(_rows(np.random.Generator, vars(Generator))),
+        "numpy.random.Generator": list(_rows(np.random.Generator, {**vars(Counts), **vars(Generator)})),
         "numpy.ndarray": list(_rows(np.ndarray, vars(Array))),
     }
 

@@ -15,6 +15,7 @@ import numpy as np
 from linnet.arrays import chunking
 from linnet.arrays.building import aligned, blocks, constant, recut
 from linnet.arrays.core import ArrayBase, as_node, axis_of, wrap
+from linnet.arrays.counts import Counts
 from linnet.arrays.dealing import LARGE, dealt, is_large
 from linnet.arrays.elementwise import cast
 from linnet.arrays.expression import Access, Along, At, Entry, Node, Number, Operand, Piece, Source
@@ -27,7 +28,7 @@ _PLAIN = (bool, int, float, np.integer, np.floating)
 _drawing = threading.Lock()
 
 
-class Generator:
+class Generator(Counts):
     """Draws arrays of random numbers.
 
     >>> rng = Generator(7)

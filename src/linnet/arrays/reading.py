@@ -133,7 +133,7 @@ def read_parquet(
         dtypes = [_common(dtypes, table.places[0])] * len(chosen)
     for each in dtypes:
         checked(np.empty(0, each))
-    found = parquet.ranges(table, sum(each.itemsize for each in dtypes), chunking.TARGET)
+    found = parquet.ranges(table, sum(each.itemsize for each in dtypes), chunking.target())
     where = {"urls": tuple(each.url for each in table.places), "options": table.places[0].options}
     where |= {"versions": table.versions, "columns": tuple(names), "flat": flat}
     return _table("load_parquet", found, where, dtypes, flat, names if separate else None, chunks)
@@ -157,7 +157,7 @@ def _place_attributes(head: csv.Head) -> dict[str, Any]:
 
 def _row_ranges(head: csv.Head, row_bytes: int) -> list[tuple[int, int, int, int]]:
     """Where the rows of each tile are: counted in parallel, in ranges that become tiles."""
-    step = max(1 << 16, int(chunking.TARGET / max(1, row_bytes) * head.row))
+    step = max(1 << 16, int(chunking.target() / max(1, row_bytes) * head.row))
     edges = [*range(head.begin, max(head.size, head.begin + 1), step), head.size]
     if head.begin >= head.size:
         return []
@@ -240,7 +240,7 @@ def _array(kernel: str, described: Described, chunks: Any) -> Any:
     elif wanted is not None and _whole_units(wanted, described.unit):
         layout = wanted
     else:
-        lengths = merged(described.unit, shape, dtype.itemsize, chunking.TARGET)
+        lengths = merged(described.unit, shape, dtype.itemsize, chunking.target())
         layout = Layout.regular(shape, lengths)
     node: Node = blocks((), (_piece(kernel, described, layout),), layout, dtype)
     return wrap(node if wanted is None else recut(node, wanted))

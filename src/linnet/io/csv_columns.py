@@ -19,7 +19,9 @@ from linnet.io.places import Place
 
 Tile = NDArray[Any]
 _BLOCK = 1 << 21
-"""Bytes that are parsed at once: rows cannot be longer."""
+"""Bytes that are parsed at once where rows may be long."""
+_PIECE = 1 << 18
+"""Bytes that are parsed at once where rows are short: text and numbers then stay in the cache."""
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
 _NUMBER = re.compile(r"-?[0-9]+([.][0-9]+)?(e-?[0-9]+)?")
 WITH_MISSING = ("timestamp", "double", "float", "halffloat")
@@ -95,11 +97,15 @@ def parsed_batches(
     parse = pa.csv.ParseOptions(
         delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=quoted
     )
-    read = pa.csv.ReadOptions(use_threads=False, column_names=names, block_size=_BLOCK)
+    # A row in quotes may be of any length; others are about as long as the first.
+    piece = _BLOCK if types is None or quoted else max(_PIECE, 8 * bytes(text).find(b"\n"))
+    read = pa.csv.ReadOptions(use_threads=False, column_names=names, block_size=piece)
     if not memoryview(text).nbytes:
         return
-    table = pa.csv.read_csv(pa.BufferReader(text), read, parse, convert)
-    yield from table.to_batches()
+    if types is None:  # all rows are judged together
+        yield from pa.csv.read_csv(pa.BufferReader(text), read, parse, convert).to_batches()
+    else:
+        yield from pa.csv.open_csv(pa.BufferReader(text), read, parse, convert)
 
 
 def _type(word: str) -> Any:

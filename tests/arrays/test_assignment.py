@@ -81,6 +81,18 @@ def test_many_assignments_in_a_row(data: Any, form: Any) -> None:
         same(ours, theirs)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("part", [np.s_[2::-3], np.s_[3::-1], np.s_[2:1:-1], np.s_[::-2]])
+def test_positions_beside_slices_that_go_back(form: Any, part: slice) -> None:
+    array = np.zeros((3, 4))
+    x = form(array.copy(), (3, 2)).persist()
+    for rows in ([0, 2], [1, -3, 1]):
+        value = np.arange(array[rows, part].size).reshape(array[rows, part].shape)
+        array[rows, part] = value
+        x[rows, part] = value
+        same(x, array)
+
+
 def test_a_loop_of_assignments_writes_in_place() -> None:
     """However many there are, no node is added and no tile copied twice."""
     for form in FORMS:

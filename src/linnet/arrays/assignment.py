@@ -319,6 +319,8 @@ def _put_points_at_once(
         return False
     rest = [axis for axis in range(node.ndim) if axis not in axes]
     lengths = [len(spans[axis]) for axis in rest]
+    turned = tuple(slice(None, None, -1 if spans[axis].step < 0 else 1) for axis in rest)
+    spans = [span if span.step > 0 else span[::-1] for span in spans]
     edges = [node.layout.boundaries[axis] for axis in axes]
     tiles = np.stack(list(itertools.starmap(tiles_of, zip(positions, edges, strict=True))))
     groups, member = np.unique(tiles, axis=1, return_inverse=True)
@@ -336,7 +338,7 @@ def _put_points_at_once(
     tile = _writable(x, touched, len(order) * math.prod(lengths))
     if tile is None:
         return False
-    values = np.broadcast_to(values, (*block, *lengths)).reshape(len(order), *lengths)
+    values = np.broadcast_to(values, (*block, *lengths)).reshape(len(order), *lengths)[(slice(None), *turned)]
     for group, (start, stop) in enumerate(itertools.pairwise(ends)):
         chosen_ones = order[start:stop]
         corner = [cut[t] for cut, t in zip(edges, groups[:, group], strict=True)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from servers.slurm import SlurmCluster
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, database=None)
-settings.register_profile("check", derandomize=True, max_examples=10, deadline=None, database=None)
+settings.register_profile("check", derandomize=True, max_examples=6, deadline=None, database=None)
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -63,6 +63,17 @@ COMPONENTS = pytest.StashKey[dict[str, str]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     config.stash[COMPONENTS] = read_components((ROOT / "ci-components.txt").read_text(encoding="utf-8"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """`make check` is for minutes: also tests that ask for many examples take the few of its profile."""
+    if settings.get_current_profile_name() != "check":
+        return
+    for item in items:
+        test: Any = getattr(item, "function", None)
+        own: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+        if own is not None and own.max_examples > settings().max_examples:
+            test._hypothesis_internal_use_settings = settings(own, max_examples=settings().max_examples)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -15,9 +15,16 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+TAKE_LONG = {"bridges.md", "files.md", "linalg.md"}
+EXAMPLES = [
+    pytest.param(
+        page, marks=[pytest.mark.slow] if page.name in TAKE_LONG else [], id=str(page.relative_to(ROOT))
+    )
+    for page in PAGES
+]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", EXAMPLES)
 def test_the_examples_run(page: Path):
     """`python` blocks are run; in `pycon` blocks the answers are compared too. A page is one session."""
     text = page.read_text(encoding="utf-8")

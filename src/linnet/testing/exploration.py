@@ -177,6 +177,7 @@ def _hand_key(hand: Hand, rank: Mapping[int, int], queue: ModelQueue) -> tuple[o
         hand.ready,
         hand.page,
         hand.late,
+        hand.void,
         garbage,
     )
 

@@ -49,7 +49,7 @@ class _Task:
     ready: bool = False
     token: int = 0
     lost: int = 0
-    """A token that was published, until a tile of it was found lost: it never is again."""
+    """The newest token when the task was reopened: attempts up to it count no more."""
     marks: set[str] = field(default_factory=set)
     """Parents that told it they are done; forgotten when it is done itself."""
     since: float = 0.0
@@ -224,7 +224,7 @@ class ModelLedger:
         if one.token >> 32 != self._running.epoch:
             return Completed(0)
         task = self._known(one.name)
-        if one.token == task.lost:
+        if one.token <= task.lost:
             return Completed(0)
         task.token = task.token or one.token
         ready: list[str] = []
@@ -276,9 +276,9 @@ class ModelLedger:
         if task.token or task.done:
             if task.token:
                 self._garbage[name, task.token] = self._now()
-                task.lost = task.token
             task.ready = not task.done or len(task.marks) == len(parents)
             task.done, task.token, task.since = False, 0, self._now()
+            task.lost = (self._running.epoch << 32) + self._running.sequence
             task.fresh()
         waiting = self._task(reader)
         waiting.marks.discard(name)

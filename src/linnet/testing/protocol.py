@@ -39,6 +39,8 @@ class Hand(NamedTuple):
     page: int = 0
     late: bool = False
     """Whether another attempt was published; or, after a loss, whether to begin again."""
+    void: bool = False
+    """Whether the attempt counts no more, though no other may have been published."""
     garbage: tuple[Tile, ...] = ()
 
 
@@ -153,6 +155,7 @@ class World(Generic[L, Q]):
             ready=done.ready,
             page=-1 if last else hand.page + 1,
             late=hand.late or done.token != hand.token,
+            void=hand.void or not done.token,
         )
 
     def _put(self, hand: Hand, worker: int) -> Hand:
@@ -162,6 +165,9 @@ class World(Generic[L, Q]):
     def _remove(self, hand: Hand, worker: int) -> Hand:
         if hand.late:
             self.tiles.discard((hand.name, hand.token))
+        if hand.void and hand.lease is not None:
+            self.queue.release([hand.lease])
+            return Hand()
         return self._dropped(hand)
 
     def _delete(self, hand: Hand, worker: int) -> Hand:

@@ -91,7 +91,7 @@ class Completed(NamedTuple):
 
     token: int
     """The token that is published: another one if somebody was first; 0: this attempt is of an old
-    epoch, or its tiles were found lost."""
+    epoch, or was begun before the task was reopened, and counts no more (release its entry)."""
     ready: tuple[str, ...] = ()
     """Children that have all they wait for and are not done."""
 
@@ -204,7 +204,8 @@ class Ledger(Protocol):
 
         True if the task is to be put into the queue, now or because it was not done anyway; False if it
         is done with another token, or the reader is done: the reader should begin again. What is left of
-        the token is discarded. `parents` are those of the task; an empty reader stands for nobody.
+        the token is discarded; attempts begun before count no more, since they may have marked the reader.
+        `parents` are those of the task; an empty reader stands for nobody.
         """
         ...
 

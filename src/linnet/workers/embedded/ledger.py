@@ -123,7 +123,7 @@ class EmbeddedLedger(Upkeep):
             tables.execute("INSERT INTO tasks (name, state) VALUES (?, 0)", (one.name,))
             row = (WAITING, 0, 0, 0)
         state, published, readers, lost = row
-        if one.token == lost:
+        if one.token <= lost:
             return Completed(0)
         token = published or one.token
         ready, new = self._mark(tables, one, now, rebuilt)

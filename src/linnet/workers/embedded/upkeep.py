@@ -187,12 +187,11 @@ class Upkeep:
             self._add_edges(tables, name, there)
             tables.executemany("DELETE FROM garbage WHERE name = ?", [(parent,) for parent in there])
         tables.execute(
-            "UPDATE tasks SET state = ?, token = 0, latest = 0, computing = 0, attempts = 0, deaths = 0, "
-            "began = 0, doubled = 0, since = ? WHERE name = ?",
+            "UPDATE tasks SET state = ?, token = 0, lost = (SELECT (epoch << 32) + sequence FROM job), "
+            "latest = 0, computing = 0, attempts = 0, deaths = 0, began = 0, doubled = 0, since = ? WHERE name = ?",
             (READY if ready else WAITING, now, name),
         )
         if token:
-            tables.execute("UPDATE tasks SET lost = ? WHERE name = ?", (token, name))
             tables.execute("INSERT OR REPLACE INTO garbage VALUES (?, ?, ?)", (name, token, now))
 
     def published(self, names: Sequence[str]) -> list[int]:

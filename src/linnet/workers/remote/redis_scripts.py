@@ -4,7 +4,7 @@ Under `linnet:{job}:` there are
 
     job            hash          state, epoch, counts; rebuilt: whether a task not heard of is done
     done           hash          task → published token (0: its tiles were not kept)
-    lost           hash          task → token that was published until a tile of it was found lost
+    lost           hash          task → newest token when it was reopened: attempts up to it count no more
     part           hash          the same for tasks that have marked only some pages of their children
     ready          sorted set    tasks that can run, by when they were last heard of
     began          sorted set    those under way, by when they were begun, unless told as stragglers
@@ -197,7 +197,7 @@ local some_lost = call('EXISTS', LOST) == 1
 for i, one in ipairs(A[1]) do
   local name, token, children, last, counted, seconds = unpack(one)
   if math.floor(token / 4294967296) ~= job.epoch
-     or (some_lost and tonumber(call('HGET', LOST, name) or 0) == token) then
+     or (some_lost and tonumber(call('HGET', LOST, name) or 0) >= token) then
     found[i] = {0, {}}
   else
     local done, published = state_of(name)
@@ -285,7 +285,7 @@ if done or published ~= 0 then
   call('HDEL', ATTEMPTS, name)
   call('ZREM', BEGAN, name)
   if ready then call('ZADD', READY, now, name) else call('ZREM', READY, name) end
-  if published ~= 0 then call('HSET', LOST, name, published) end
+  call('HSET', LOST, name, job.epoch * 4294967296 + job.sequence)
   bury(name, published)
 end
 

@@ -21,7 +21,7 @@ system:
 	@tools/system-packages.sh
 
 .PHONY: demo
-demo: core  ## install, then factorise a matrix sized to this machine and verify it
+demo: core  ## install, then fit a model on workers most of which are killed, and verify it
 	@$(python) -m linnet.cli demo
 
 .PHONY: test test-long

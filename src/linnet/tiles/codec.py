@@ -60,7 +60,10 @@ _MAX_RATIO = {"zstd": 1 << 15, "lz4": 255}
 _SLACK = 1 << 17
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 _LONG_DOUBLE = np.finfo(np.longdouble).nmant  # x86, ARM and POWER each have another one
-_NUMBERS = re.compile(r"\|(b1|[iu]1)|[<>]([iu][248]|f[248]|c8|c16|[Mm]8(\[\d{0,9}([YMWDhms]|[munpfa]s)\])?)")
+_PLAIN = re.compile(
+    r"\|(b1|[iu]1|S[1-9]\d{0,6})"
+    r"|[<>]([iu][248]|f[248]|c8|c16|U[1-9]\d{0,6}|[Mm]8(\[\d{0,9}([YMWDhms]|[munpfa]s)\])?)"
+)
 
 
 def encoded(tile: NDArray[Any], compression: Compression | None = None) -> list[Buffer]:
@@ -215,13 +218,13 @@ def _damaged(name: str, why: str) -> NoReturn:
 @lru_cache(maxsize=256)
 def _text(dtype: np.dtype[Any]) -> bytes:
     """What the header says for `dtype`, in the byte order of this machine."""
-    text = dtype.newbyteorder("=").str if dtype.kind in "biufcmM" else ""
+    text = dtype.newbyteorder("=").str if dtype.kind in "biufcmMSU" else ""
     if dtype.kind in "fc" and dtype.itemsize in (np.longdouble().itemsize, np.clongdouble().itemsize):
-        text = text if _NUMBERS.fullmatch(text) else f"{text}/{_LONG_DOUBLE}"
-    elif not _NUMBERS.fullmatch(text):
+        text = text if _PLAIN.fullmatch(text) else f"{text}/{_LONG_DOUBLE}"
+    elif not _PLAIN.fullmatch(text):
         raise InputError(
             f"a tile of dtype {dtype} cannot be stored: tiles in a store hold numbers, Booleans, "
-            f"datetime64 or timedelta64; convert it first"
+            f"datetime64, timedelta64, or bytes and text of one length; convert it first"
         )
     return text.encode()
 
@@ -238,7 +241,7 @@ def _known(text: bytes) -> np.dtype[Any]:
     words = text.decode("ascii")
     if words in (f"{_NATIVE}{kind}/{_LONG_DOUBLE}" for kind in ("f12", "f16", "c24", "c32")):
         return np.dtype(words.partition("/")[0])
-    if not _NUMBERS.fullmatch(words):
+    if not _PLAIN.fullmatch(words):
         raise ValueError(words)
     return np.dtype(words)
 

@@ -32,6 +32,7 @@ from linnet.workers.parts import Parts, open_parts, reopened
 from linnet.workers.provisioner import Policy, Sample, provision
 from linnet.workers.queue import Entry
 from linnet.workers.rebuilding import rebuild, repair
+from linnet.workers.report import Mark, Report, total
 from linnet.workers.results import outputs, sweep
 from linnet.workers.serving import blas_core
 from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key, tile_key
@@ -133,11 +134,25 @@ class Job:
 
     def facts(self) -> dict[str, float]:
         """What all workers together have counted: tasks, bytes read and written, …"""
-        total: dict[str, float] = {}
-        for worker in self._parts.ledger.workers():
-            for name, value in worker.facts.items():
-                total[name] = total.get(name, 0.0) + value
-        return total
+        return total(self._parts.ledger.workers())
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        marks: Sequence[Mark] = (),
+        notes: Sequence[tuple[str, str]] = (),
+    ) -> Path:
+        """Write a page about the job, one HTML file; `marks` are drawn into its picture."""
+        ledger = self._parts.ledger
+        made = Report(
+            self.address, self._spec, ledger.status(), ledger.workers(), self.trace, marks, list(notes)
+        )
+        Path(path).write_text(made.html(), encoding="utf-8")
+        return Path(path)
+
+    def mark(self, text: str) -> Mark:
+        """Something that happens now, for the report."""
+        return Mark(self._parts.ledger.status().now, text)
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the job is finished.

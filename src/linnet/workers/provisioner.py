@@ -24,8 +24,8 @@ class Policy:
     """Workers while anything is pending."""
     factor: float = 1.0
     """Workers for each pending batch of tasks: `sf` of the numpywren paper."""
-    silence: float = 5.0
-    """Seconds after which a worker that is not heard of counts no more."""
+    silence: float = 15.0
+    """Seconds after which a worker that is not heard of counts no more; it may take so long to come up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,178 @@
+"""A job as a page: how it went, who worked on it, what it cost. One HTML file, which needs nothing else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from linnet.tiles.amounts import human
+from linnet.workers.ledger import Status, WorkerInfo
+from linnet.workers.provisioner import Sample
+from linnet.workers.spec import JobSpec
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 760, 260, 60, 30
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 820px; margin: 2em auto; padding: 0 1em; color: #222 }
+table { border-collapse: collapse } td, th { padding: .2em 1em .2em 0; text-align: left }
+td.n, th.n { text-align: right } h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin-top: 2em }
+svg text { font: 11px system-ui, sans-serif; fill: #555 } .bad { color: #a00 }
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something that happened to a job, for its picture."""
+
+    at: float
+    """The ledger's clock."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a page is made of."""
+
+    address: str
+    spec: JobSpec
+    status: Status
+    workers: Sequence[WorkerInfo]
+    trace: Sequence[Sample]
+    marks: Sequence[Mark] = ()
+    notes: Sequence[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    """Lines to add at the top: a label and a text."""
+
+    def html(self) -> str:
+        """The page."""
+        name = html.escape(self.spec.program.name)
+        parts = [
+            "<!doctype html>",
+            f"<html lang='en'><meta charset='utf-8'><title>{name}</title><style>{_STYLE}</style>",
+            f"<h1>{name}: {self.status.done:,} of {self.status.total:,} tasks, {self.status.state}</h1>",
+            self._summary(),
+            "<h2>Workers and ready tasks over time</h2>",
+            figure(self.trace, self.marks, self.status.first),
+            "<h2>Kernels</h2>",
+            self._kernels(),
+            "<h2>Workers</h2>",
+            self._workers(),
+            "</html>",
+        ]
+        return "\n".join(parts)
+
+    def _summary(self) -> str:
+        facts = total(self.workers)
+        begun = self.status.begun - self.status.done
+        lines = [
+            *self.notes,
+            ("address", self.address),
+            (
+                "time",
+                f"{max(0.0, self.status.last - self.status.first):.2f} s from the first task to the last",
+            ),
+            (
+                "read",
+                f"{human(facts.get('bytes_read', 0))} from the store, "
+                f"{human(facts.get('bytes_hit', 0))} from the cache",
+            ),
+            ("written", human(facts.get("bytes_written", 0))),
+            ("begun again", f"{max(begun, 0):,} attempts beyond one for each task (seeds among them)"),
+            ("workers", f"{len(self.workers)} in all"),
+        ]
+        if self.status.reason:
+            lines.insert(0, ("reason", self.status.reason))
+        return _table([], [[html.escape(label), html.escape(text)] for label, text in lines])
+
+    def _kernels(self) -> str:
+        rows = [
+            [
+                html.escape(self.spec.program.statements[statement].kernel),
+                f"{tasks:,}",
+                f"{seconds:.2f}",
+                f"{1000 * seconds / max(tasks, 1):.2f}",
+            ]
+            for statement, (tasks, seconds) in sorted(self.status.kinds.items())
+        ]
+        return _table(["kernel", "tasks", "seconds", "ms a task"], rows)
+
+    def _workers(self) -> str:
+        rows = [
+            [
+                html.escape(worker.name),
+                f"{worker.facts.get('tasks', 0):,.0f}",
+                human(worker.facts.get("bytes_read", 0)),
+                human(worker.facts.get("bytes_written", 0)),
+                "left" if worker.left else "<span class='bad'>fell silent</span>",
+            ]
+            for worker in self.workers
+        ]
+        return _table(["worker", "tasks", "read", "written", "end"], rows)
+
+
+def total(workers: Sequence[WorkerInfo]) -> dict[str, float]:
+    """What all workers together counted."""
+    found: dict[str, float] = {}
+    for worker in workers:
+        for name, value in worker.facts.items():
+            found[name] = found.get(name, 0.0) + value
+    return found
+
+
+def figure(trace: Sequence[Sample], marks: Sequence[Mark], start: float) -> str:
+    """Workers, ready tasks and progress over time, as a drawing."""
+    if len(trace) < 2:
+        return "<p>The job was too short to be watched.</p>"
+    begin = min(start or trace[0].at, trace[0].at)
+    span = max(trace[-1].at - begin, 1e-9)
+    ready = max(1, *(each.ready + each.leased for each in trace))
+    workers = max(1, *(each.workers for each in trace))
+
+    def line(values: Sequence[float], most: float, colour: str, label: str, row: int) -> str:
+        points = " ".join(
+            f"{_x((each.at - begin) / span):.1f},{_y(value / most):.1f}"
+            for each, value in zip(trace, values, strict=True)
+        )
+        return (
+            f"<polyline points='{points}' fill='none' stroke='{colour}' stroke-width='2'/>"
+            f"<text x='{_LEFT + 8}' y='{14 + 14 * row}' style='fill:{colour}'>{label}</text>"
+        )
+
+    drawn = [
+        f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' width='100%' role='img'>",
+        f"<line x1='{_LEFT}' y1='{_y(0)}' x2='{_WIDTH}' y2='{_y(0)}' stroke='#999'/>",
+        line(
+            [each.ready + each.leased for each in trace],
+            ready,
+            "#c60",
+            f"tasks ready or under way (to {ready:,})",
+            0,
+        ),
+        line([each.workers for each in trace], workers, "#06c", f"workers alive (to {workers})", 1),
+    ]
+    for mark in marks:
+        x = _x((mark.at - begin) / span)
+        drawn.append(
+            f"<line x1='{x:.1f}' y1='{_y(1)}' x2='{x:.1f}' y2='{_y(0)}' stroke='#a00' stroke-dasharray='3'/>"
+        )
+        drawn.append(
+            f"<text x='{x + 3:.1f}' y='{_y(0) - 6:.1f}' style='fill:#a00'>{html.escape(mark.text)}</text>"
+        )
+    drawn += [
+        f"<text x='{_x(share):.1f}' y='{_HEIGHT - 8}' text-anchor='middle'>{share * span:.1f} s</text>"
+        for share in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
+    return "\n".join([*drawn, "</svg>"])
+
+
+def _x(share: float) -> float:
+    return _LEFT + share * (_WIDTH - _LEFT - 30)
+
+
+def _y(share: float) -> float:
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - 12)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    head = "<tr>" + "".join(f"<th>{each}</th>" for each in heads) + "</tr>" if heads else ""
+    body = "\n".join("<tr>" + "".join(f"<td>{each}</td>" for each in row) + "</tr>" for row in rows)
+    return f"<table>{head}{body}</table>"

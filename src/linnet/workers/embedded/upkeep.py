@@ -188,7 +188,8 @@ class Upkeep:
             tables.executemany("DELETE FROM garbage WHERE name = ?", [(parent,) for parent in there])
         tables.execute(
             "UPDATE tasks SET state = ?, token = 0, lost = (SELECT (epoch << 32) + sequence FROM job), "
-            "latest = 0, computing = 0, attempts = 0, deaths = 0, began = 0, doubled = 0, since = ? WHERE name = ?",
+            "latest = 0, computing = 0, attempts = 0, deaths = 0, began = 0, doubled = 0, since = ? "
+            "WHERE name = ?",
             (READY if ready else WAITING, now, name),
         )
         if token:

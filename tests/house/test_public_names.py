@@ -39,6 +39,7 @@ OURS = {
     "topk", "argtopk",
     "from_npy", "from_npz", "from_zarr", "to_npy", "to_zarr",
     "from_hdf5", "read_csv", "read_parquet", "to_csv", "to_hdf5", "to_parquet",
+    "submit", "attach", "Job",
 }  # fmt: skip
 """Names of arrays that neither NumPy nor the standard has."""
 

@@ -107,6 +107,7 @@ def test_flops_are_unknown_where_a_kernel_or_the_tile_is_silent(cholesky: TilePr
     assert cholesky.bind(N=3).profile(tile=8).flops is None
 
 
+@pytest.mark.slow  # importing matplotlib
 @pytest.mark.needs("matplotlib")
 def test_the_profile_is_drawn(cholesky: TileProgram, tmp_path) -> None:
     path = tmp_path / "profile.svg"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +119,37 @@ def test_a_memory_budget_holds_for_what_is_read_and_written(tmp_path: Path):
         ln.to_npy(x, tmp_path / "x.npy")
         ln.to_npy(ln.from_npy(tmp_path / "x.npy", chunks=(100, 1000)) * 2, tmp_path / "y.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.load(tmp_path / "x.npy") * 2)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """As a user who owns nothing, where the tests run as root, whom nobody forbids anything."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+
+
+def test_files_that_one_may_not_read_or_write(tmp_path: Path):
+    np.save(tmp_path / "x.npy", np.zeros(3))
+    (tmp_path / "x.npy").chmod(0)
+    tmp_path.chmod(0o500)
+    try:
+        with (
+            as_nobody(),
+            pytest.raises(
+                PermissionError, match=r"x.npy may not be \w+: Permission denied; change its permissions"
+            ),
+        ):
+            ln.from_npy(tmp_path / "x.npy")
+        with (
+            as_nobody(),
+            pytest.raises(ln.FileDeniedError, match=r"y.npy.* may not be \w+: Permission denied"),
+        ):
+            ln.to_npy(ln.zeros(3), tmp_path / "y.npy")
+    finally:
+        tmp_path.chmod(0o700)

@@ -6,11 +6,7 @@ it ends: the file has no name. Whoever needs a range of bytes, reads it there.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import os
-import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
@@ -62,6 +58,8 @@ class Bytes:
 
 
 def _unpacked(place: Place, version: str, compression: str) -> tuple[BinaryIO, int]:
+    import tempfile
+
     key = (place, version, compression)
     with _lock:
         file, size, making = _copies.setdefault(key, (None, -1, threading.Lock()))
@@ -83,6 +81,10 @@ def _unpacked(place: Place, version: str, compression: str) -> tuple[BinaryIO, i
 
 def _blocks(place: Place, compression: str) -> Iterator[bytes]:
     """The bytes of a compressed file, unpacked, a few megabytes at a time."""
+    import bz2
+    import gzip
+    import lzma
+
     source = _Stream(stores.stream(place))
     kinds: dict[str, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open, "zstd": _zstd}
     try:

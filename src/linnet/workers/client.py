@@ -86,6 +86,7 @@ class Job:
         self._limits = limits
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._old_problem: str | None = None
         self.trace: list[Sample] = []
         """What the provisioner saw, about twice a second."""
 
@@ -178,7 +179,8 @@ class Job:
 
     def _look_at_workers(self) -> None:
         """Workers that cannot even begin will not finish the job: say so."""
-        if self._launcher is None or (problem := self._launcher.problem()) is None:
+        problem = self._launcher.problem() if self._launcher is not None else None
+        if problem is None or problem == self._old_problem:
             return
         if not self._parts.ledger.workers(within=self._policy.silence):
             self._end()
@@ -227,6 +229,8 @@ class Job:
         """Let this process see to it that there are workers, while the job runs."""
         if self._launcher is None:
             return
+        # What befell workers before the job was resumed says nothing of those to come.
+        self._old_problem = self._launcher.problem()
         self._stop.clear()
         self._thread = threading.Thread(target=self._provision, name="provisioner", daemon=True)
         self._thread.start()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Literal
 
-from linnet.errors import StoreError
+from linnet.errors import DamagedTileError, MissingTileError, StoreError
 from linnet.programs import In, Task
 from linnet.tiles import TileKey
 from linnet.workers.attempt import Attempt, Calls
@@ -63,7 +64,7 @@ class Completions:
             self._queue.remove([each.lease for each in attempts if each.lease is not None])
         for attempt in late:
             # Another attempt was first: nobody will ever read these tiles.
-            self._traffic.delete(tile_key(self._job, key, attempt.token) for key, _ in attempt.results)
+            self._delete(tile_key(self._job, key, attempt.token) for key, _ in attempt.results)
         return leases
 
     def _completion(self, attempt: Attempt) -> Completion:
@@ -96,9 +97,14 @@ class Completions:
             for key in self._outputs(name)
             if self._calls.is_temporary(key)
         ]
-        self._traffic.delete(tile_key(self._job, key, token) for key, token in gone)
+        self._delete(tile_key(self._job, key, token) for key, token in gone)
         for key, _ in gone:
             self._teller.dropped(key)
+
+    def _delete(self, keys: Iterable[str]) -> None:
+        """Delete tiles; what the store does not delete now is swept away when the job is finished."""
+        with suppress(StoreError):
+            self._traffic.delete(keys)
 
     def _outputs(self, name: str) -> list[TileKey]:
         task = named(name)
@@ -137,7 +143,7 @@ class Completions:
         place = tile_key(self._job, key, source)
         try:
             self._traffic.read([place])
-        except StoreError:
-            self._traffic.delete([place] if isinstance(source, int) else [])
+        except (MissingTileError, DamagedTileError):
+            self._delete([place] if isinstance(source, int) else [])
             return False
         return True

@@ -14,6 +14,7 @@ from linnet.workers.holding import Holding
 from linnet.workers.ledger import QUARANTINE_DEATHS, Begun, Start
 from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
+from linnet.workers.patience import Act, Patience
 from linnet.workers.queue import Entry, Lease
 from linnet.workers.spec import JobSpec, tile_key
 from linnet.workers.telling import Teller
@@ -50,7 +51,7 @@ class Taker:
         self._holding = holding
         self._worker = worker
         self._halt = halt
-        self._trouble = 0.0
+        self._patience = Patience(_PATIENCE)
 
     def take(self, most: int) -> list[Attempt]:
         """Lease and begin some tasks; one that kills workers comes alone."""
@@ -137,17 +138,21 @@ class Taker:
             self._lost(attempt, error)
             return False
         except StoreError as error:
-            self.troubled(attempt, error)
+            self.troubled(attempt, error, "read")
             return False
         except (LinnetError, MemoryError) as error:
             self.fail(attempt, told(error))
             return False
-        self._trouble = 0.0
+        self._patience.worked("read")
         return True
 
     def _lost(self, attempt: Attempt, error: StoreError) -> None:
         """A tile is not there: let its task run again, unless this attempt is late anyway."""
-        what = self._completions.recover(attempt, error)
+        try:
+            what = self._completions.recover(attempt, error)
+        except StoreError as failing:  # it does not even tell what is missing
+            self.troubled(attempt, failing, "read")
+            return
         if what == "hopeless":
             self.fail(attempt, f"an input of the job cannot be read: {error}")
         elif what == "again":
@@ -157,12 +162,15 @@ class Taker:
 
     # ---- ends before the end
 
-    def troubled(self, attempt: Attempt, error: StoreError) -> None:
+    def stored(self) -> None:
+        """The store does what it should."""
+        self._patience.worked("write")
+
+    def troubled(self, attempt: Attempt, error: StoreError, act: Act) -> None:
         """The store does not do what it should: give the task back, and the job up if that lasts."""
-        now = time.monotonic()
-        self._trouble = self._trouble or now
+        lasting = self._patience.failed(act)
         self.give_back(attempt)
-        if now - self._trouble > _PATIENCE:
+        if lasting:
             self._ledger.halt("stopped", f"the store failed for {_PATIENCE:.0f} seconds: {error}")
             self._halt()
         time.sleep(_PAUSE)

@@ -264,9 +264,10 @@ class Worker:
         for attempt in batch.attempts:
             try:
                 self._completions.write(attempt)
+                self._taker.stored()
                 written.append(attempt)
             except StoreError as error:
-                self._taker.troubled(attempt, error)
+                self._taker.troubled(attempt, error, "write")
         if not written:
             return
         claim = 0 if self._stop.is_set() else max(1, self._batch // 2)

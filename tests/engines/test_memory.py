@@ -6,11 +6,13 @@ import gc
 import mmap
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
 from linnet.algorithms.cholesky import cholesky, factor
 from linnet.algorithms.gemm import product
@@ -222,6 +224,54 @@ def test_places_on_disk_are_used_again():
     again, same = scratch.store(tile + 1)
     assert same is slot
     assert np.array_equal(again, tile + 1)
+
+
+def test_results_without_a_place_go_to_files_and_vanish_with_them():
+    a = TiledArray.from_numpy(np.arange(80_000.0), 2000)
+    engine = Threads(2, memory=64_000)
+    made = engine.run(there_and_back.bind(N=40), {"A": a})["B"]
+    places = [place_of(tile) for tile in made.tiles.values()]
+    in_memory = sum(tile.nbytes for tile, place in zip(made.tiles.values(), places, strict=True) if not place)
+    assert in_memory <= 64_000 // 16
+    assert all(tile.flags.writeable for tile in made.tiles.values())
+    whole = np.arange(80_000.0).reshape(40, 2000) + 1
+    assert np.array_equal(made.to_numpy(), (whole + whole[::-1]).ravel())
+    again = engine.run(there_and_back.bind(N=40), {"A": made})["B"]
+    assert np.array_equal(again.to_numpy(), np.tile((whole + whole[::-1] + 1)[:1] * 2, (40, 1)).ravel())
+    owner = weakref.ref(next(place.owner for place in places if place))
+    del made, again, places
+    gc.collect()
+    assert owner() is None
+
+
+def test_what_a_kernel_needs_while_it_runs_is_counted():
+    @kernel("m_greedy", shape=lambda x: x, scratch=3.0)
+    def greedy(x):
+        return x + 1
+
+    @tile_program
+    def grow(A: In, B: Out):
+        B[0] = m_greedy(A[0])
+
+    a = {"A": TiledArray.from_numpy(np.zeros(1000), 1000)}
+    with pytest.raises(BudgetError, match="one task needs 40.0 kB in 2 tiles"):
+        Threads(memory=39_000).run(grow.bind(), a)
+    assert Threads(memory=41_000).run(grow.bind(), a)["B"].shape == (1000,)
+
+
+@given(
+    hnp.arrays(st.sampled_from(["f8", "i2", "?", "M8[s]"]), hnp.array_shapes(max_dims=4, max_side=6)),
+    st.data(),
+)
+def test_any_tile_comes_back_from_a_file_as_it_was(tile, data):
+    turned = tile.transpose(data.draw(st.permutations(range(tile.ndim))))
+    copy, _ = Scratch(None).store(turned)
+    np.testing.assert_array_equal(loaded(copy), turned)
+    place = mapped_zeros(turned.shape, turned.dtype)
+    stored(turned, place)
+    np.testing.assert_array_equal(place, turned)
+    steps = tuple(slice(None, None, data.draw(st.sampled_from([1, 2, -1]))) for _ in range(tile.ndim))
+    np.testing.assert_array_equal(loaded(place[steps]), turned[steps])
 
 
 def test_a_wrong_declaration_is_named():

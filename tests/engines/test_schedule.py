@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.engines.schedule import Schedule, longest_paths
+from linnet.engines.schedule import Ranking, Schedule, finishing, longest_paths
 
 
 def graph(count, edges):
@@ -90,3 +90,25 @@ def test_a_cycle_is_seen():
     schedule.finish(schedule.take())
     assert schedule.stuck
     assert not schedule.finished
+
+
+@given(acyclic())
+def test_in_the_order_that_finishes_parents_come_first(made):
+    arrays, children = graph(*made)
+    order = finishing(arrays).tolist()
+    assert sorted(order) == list(range(len(children)))
+    place = {task: at for at, task in enumerate(order)}
+    assert all(place[task] < place[child] for task, below in enumerate(children) for child in below)
+
+
+def test_what_is_started_is_finished_first():
+    arrays, _ = graph(6, [(0, 2), (1, 3), (2, 4), (3, 5)])
+    assert finishing(arrays).tolist() == [0, 2, 4, 1, 3, 5]
+    schedule = Schedule(arrays, Ranking(arrays, sparing=True))
+    schedule.finish(schedule.take())
+    assert schedule.take() == 2
+
+
+def test_tasks_on_a_cycle_come_last():
+    arrays, _ = graph(3, [(0, 1), (1, 0)])
+    assert finishing(arrays).tolist() == [2, 0, 1]

@@ -304,7 +304,8 @@ class Info:
         for each in kinds:
             if each not in _KINDS:
                 raise ValueError(f"kind {each!r} is not known; expected one of {', '.join(_KINDS)}")
-        return {name: getattr(np, name) for each in kinds for name in _KINDS[each]}
+        # Of the type of `x.dtype`, as NumPy's own: others look that up among them.
+        return {name: np.dtype(name) for each in kinds for name in _KINDS[each]}
 
 
 __array_api_version__ = "2025.12"

@@ -47,6 +47,8 @@ class Completions:
         Up to `claim` of the children are leased at once: their leases are returned.
         """
         late: list[Attempt] = []
+        over: list[Lease] = []
+        void: list[Lease] = []
         with self._ledger.grouped():
             ready: dict[str, None] = {}
             pages = [self._completion(each) for each in attempts]
@@ -56,12 +58,15 @@ class Completions:
                     self._teller.finished(attempt)
                 else:
                     late.append(attempt)
+                if attempt.lease is not None:
+                    (over if done.token else void).append(attempt.lease)
             self._teller.ready(list(ready))
             self._teller.flush()
             entries = [Entry(name, self._spec.priority(name)) for name in ready]
             entries.sort(key=lambda entry: -entry.priority)
             leases = self._queue.put(entries, claim=claim, seconds=self._spec.options.lease)
-            self._queue.remove([each.lease for each in attempts if each.lease is not None])
+            self._queue.remove(over)
+            self._queue.release(void)  # these count no more, and perhaps nobody else does the task
         for attempt in late:
             # Another attempt was first: nobody will ever read these tiles.
             self._delete(tile_key(self._job, key, attempt.token) for key, _ in attempt.results)

@@ -288,3 +288,9 @@ def test_control_c_in_wait_leaves_the_job_running(store):
         with pytest.raises(KeyboardInterrupt):
             job.wait(60)
         job.wait(60)
+
+
+def test_a_job_that_cannot_fit_its_workers_is_refused_with_the_numbers(store):
+    limits = Limits(memory=2000)
+    with pytest.raises(ln.BudgetError, match=r"a task needs 2.4 kB .* may use 2.0 kB(.|\n)*trsm"):
+        factorised(store=store, limits=limits, launcher=None)

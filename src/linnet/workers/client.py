@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from linnet.errors import (
     AddressError,
@@ -16,14 +16,9 @@ from linnet.errors import (
     JobError,
     LinnetError,
 )
-from linnet.kernels import get as get_kernel
-from linnet.programs import BoundProgram, In
-from linnet.programs.grammar import Attribute
+from linnet.programs import BoundProgram
 from linnet.programs.outputs import Outputs
-from linnet.programs.statements import Statement
-from linnet.programs.urgency import urgency
-from linnet.tiles import TiledArray, TileKey
-from linnet.tiles.codec import encoded
+from linnet.tiles import TiledArray
 from linnet.workers.address import Address
 from linnet.workers.failures import ended_with
 from linnet.workers.launcher import Launcher, Limits
@@ -34,8 +29,8 @@ from linnet.workers.queue import Entry
 from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
 from linnet.workers.results import outputs, sweep
-from linnet.workers.serving import blas_core
-from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key, tile_key
+from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key
+from linnet.workers.submission import check_memory, job_spec, store_inputs
 
 _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
@@ -302,10 +297,12 @@ def submit(
     address = Address(
         str(store if store is not None else default_store()), name or os.urandom(8).hex(), ledger, queue
     )
-    spec = _spec(bound, inputs, options or Options(), arrays or {})
+    spec = job_spec(bound, inputs, options or Options(), arrays or {})
+    if limits.memory is not None:
+        check_memory(spec, limits.memory)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
     parts = open_parts(address, create=True, silence=spec.options.lease)
-    _store_inputs(parts, inputs)
+    store_inputs(parts, inputs)
     parts.store.put(spec_key(address.job), [spec.to_bytes()])
     parts.ledger.create(spec.total)
     if spec.total:
@@ -348,77 +345,3 @@ def default_store() -> Path:
     """Where jobs are kept unless told otherwise."""
     base = os.environ.get("LINNET_HOME") or Path.home() / ".cache" / "linnet"
     return Path(base) / "jobs"
-
-
-def _spec(
-    bound: BoundProgram,
-    inputs: Mapping[str, TiledArray],
-    options: Options,
-    arrays: Mapping[str, InputSpec],
-) -> JobSpec:
-    program = bound.program
-    expected = [name for name, role in program.arrays.items() if isinstance(role, In)]
-    if set(expected) != set(inputs):
-        raise InputError(
-            f"{program.name} takes the arrays {', '.join(expected) or 'none'}; "
-            f"given: {', '.join(inputs) or 'none'}"
-        )
-    described = {
-        name: InputSpec(
-            array.layout,
-            array.dtype,
-            array.fill,
-            frozenset() if array.fill is None else frozenset(set(array.layout.indices()) - set(array.tiles)),
-        )
-        for name, array in inputs.items()
-    }
-    options = Options(
-        lease=options.lease,
-        grace=options.grace,
-        delete=options.delete,
-        compression=options.compression,
-        imports=tuple(dict.fromkeys([*options.imports, *_modules(bound)])),
-        events=options.events,
-        blas=options.blas or blas_core(),
-    )
-    tables = {name: list(bound.tables[name].values()) for name in program.tables}
-    return JobSpec(program, bound.sizes, tables, described, urgency(bound), bound.count(), options, arrays)
-
-
-def _modules(bound: BoundProgram) -> Sequence[str]:
-    """Modules outside Linnet in which kernels of a program are; a worker must be able to import them."""
-    found: dict[str, None] = {}
-    for statement in bound.program.statements:
-        function: Any = get_kernel(statement.kernel).function
-        module = getattr(function, "__module__", "") or ""
-        if module == "__main__":
-            raise InputError(
-                f"kernel {statement.kernel!r} is defined in the script itself, which workers cannot import; "
-                "put it into a module of its own"
-            )
-        if not module.startswith("linnet.kernels"):
-            found[module] = None
-        for function in _functions(statement):
-            found[function.partition(":")[0]] = None
-    return list(found)
-
-
-def _functions(statement: Statement) -> list[str]:
-    """Names of the user's own functions that a statement calls on tiles."""
-    if statement.kernel != "call":
-        return []
-    given = dict(statement.run.keywords).get("function")
-    name = str(given.value) if isinstance(given, Attribute) else ""
-    if ":" not in name:
-        raise InputError(
-            "a function given to map_blocks or its like has no import name, so workers cannot find it; "
-            "define it at the top of a module, without closure or lambda"
-        )
-    return [name]
-
-
-def _store_inputs(parts: Parts, inputs: Mapping[str, TiledArray]) -> None:
-    for name, array in inputs.items():
-        for index in array.tiles:
-            key = tile_key(parts.address.job, TileKey(name, index), None)
-            parts.store.put(key, encoded(array.tiles[index]))

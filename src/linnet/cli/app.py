@@ -10,6 +10,8 @@ import typer
 
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
+from linnet.cli.provision import provision
+from linnet.cli.top import top
 from linnet.cli.worker import worker
 from linnet.errors import LinnetError
 
@@ -23,6 +25,8 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(doctor)
 app.command()(worker)
+app.command()(provision)
+app.command()(top)
 
 
 def _show_version(asked: bool) -> None:

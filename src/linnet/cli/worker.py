@@ -45,6 +45,8 @@ def worker(
     )
 
     def started(made: Worker) -> None:
+        nonlocal name
+        name = made.name
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: made.stop())
 

@@ -1,0 +1,66 @@
+"""`linnet provision ADDRESS`: keep workers at a job, from any machine, until it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linnet.workers.spec import JobSpec
+
+
+def provision(
+    address: Annotated[str, typer.Argument(help="Address of the job, as `job.address` tells it.")],
+    workers: Annotated[int, typer.Option(min=1, help="Workers while anything is to be done.")] = 2,
+    most: Annotated[
+        int | None, typer.Option(min=1, help="Workers when much is ready; by default no more.")
+    ] = None,
+    launcher: Annotated[
+        str, typer.Option(help="What starts them: processes, threads, slurm, lithops, ….")
+    ] = "processes",
+    allow: Annotated[
+        list[str] | None, typer.Option(help="A module with kernels that the job may import; repeatable.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds without work after which a worker goes.")] = 10.0,
+    once: Annotated[bool, typer.Option("--once", help="Start those that are missing, and exit.")] = False,
+) -> None:
+    """See to it that a job has workers until it ends. What dies is replaced; the job keeps all it has."""
+    from linnet.workers import provisioner
+    from linnet.workers.client import attach
+    from linnet.workers.launcher import Limits
+    from linnet.workers.launchers import make_launcher
+    from linnet.workers.parts import reopened
+
+    policy = provisioner.Policy(most=max(workers, most or workers), least=workers)
+    limits = Limits(timeout=timeout)
+    made = make_launcher(launcher)
+    parts, spec = reopened(address)
+    try:
+        _check_imports(spec, allow or ())
+        if once:
+            before = provisioner.provision(parts, made, policy, limits, spec.options.imports).workers
+            now = len(parts.ledger.workers(within=policy.silence))
+            typer.echo(
+                f"{now - before} workers started, {now} in all; the job is {parts.ledger.status().state}"
+            )
+            return
+    finally:
+        parts.close()
+    with attach(address, workers=policy, launcher=made, limits=limits) as job:
+        job.wait()
+        typer.echo(str(job.progress()))
+
+
+def _check_imports(spec: JobSpec, allowed: Sequence[str]) -> None:
+    """Who starts workers says which modules they may import; the job does not."""
+    from linnet.errors import JobError
+
+    for module in spec.options.imports:
+        if module not in allowed and not module.startswith("linnet."):
+            raise JobError(
+                f"the job wants its workers to import {module!r}; "
+                f"add --allow {module} if you trust that module"
+            )

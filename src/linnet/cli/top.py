@@ -1,0 +1,178 @@
+"""`linnet top ADDRESS`: a job as it runs: tasks, kernels, workers."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import rich.console
+
+    from linnet.workers.ledger import Status, WorkerInfo
+    from linnet.workers.parts import Parts
+    from linnet.workers.queue import QueueSize
+    from linnet.workers.spec import JobSpec
+
+_SILENCE = 5.0
+"""Seconds after which a worker that is not heard of counts as lost."""
+_SHOWN = 20
+"""Workers that are shown one by one, the busiest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A job at one moment."""
+
+    spec: JobSpec
+    status: Status
+    size: QueueSize
+    workers: Sequence[WorkerInfo]
+
+    @property
+    def seconds(self) -> float:
+        """From the first task begun to now, or to the last one done."""
+        status = self.status
+        until = status.now if status.state == "running" else status.last
+        return max(0.0, until - status.first) if status.first else 0.0
+
+    @property
+    def alive(self) -> int:
+        """Workers that were heard of lately."""
+        return sum(self.condition(each) == "at work" for each in self.workers)
+
+    @property
+    def headline(self) -> str:
+        """All of it in one line."""
+        status, rate = self.status, self.status.done / self.seconds if self.seconds else 0.0
+        return (
+            f"{self.spec.program.name}: {status.state}, {status.done:,} of {status.total:,} tasks, "
+            f"{self.size.ready:,} ready, {self.size.leased:,} under way, {self.alive} workers, "
+            f"{self.seconds:.1f} s, {rate:,.1f} tasks/s"
+        )
+
+    def condition(self, worker: WorkerInfo) -> str:
+        """What is known of a worker."""
+        if worker.left:
+            return "left"
+        silent = self.status.now - worker.beat
+        return "at work" if silent <= _SILENCE else f"silent for {silent:.0f} s"
+
+    def kernels(self) -> list[list[str]]:
+        """Of each kernel: its name, tasks done, seconds, milliseconds a task."""
+        return [
+            [
+                self.spec.program.statements[statement].kernel,
+                f"{tasks:,}",
+                f"{seconds:.2f}",
+                f"{1000 * seconds / max(tasks, 1):.2f}",
+            ]
+            for statement, (tasks, seconds) in sorted(self.status.kinds.items())
+        ]
+
+    def busiest(self) -> list[list[str]]:
+        """Of the workers at work, then of others: name, tasks done, bytes read and written, condition."""
+        from linnet.tiles import human
+
+        ranked = sorted(self.workers, key=lambda each: (each.left, -each.facts.get("tasks", 0)))
+        return [
+            [
+                worker.name,
+                f"{worker.facts.get('tasks', 0):,.0f}",
+                human(worker.facts.get("bytes_read", 0)),
+                human(worker.facts.get("bytes_written", 0)),
+                self.condition(worker),
+            ]
+            for worker in ranked[:_SHOWN]
+        ]
+
+
+_KERNELS = ["kernel", "tasks", "seconds", "ms a task"]
+_WORKERS = ["worker", "tasks", "read", "written", "is"]
+
+
+def top(
+    address: Annotated[str, typer.Argument(help="Address of the job, as `job.address` tells it.")],
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and exit.")] = False,
+) -> None:
+    """Watch a job until it ends: live on a terminal, a line for each change elsewhere."""
+    from linnet.workers.failures import ended_with
+    from linnet.workers.parts import reopened
+
+    parts, spec = reopened(address)
+    try:
+        if once:
+            _print_all(look(parts, spec))
+            return
+        last = _live(parts, spec, every) if sys.stdout.isatty() else _lines(parts, spec, every)
+    finally:
+        parts.close()
+    if last.status.state != "finished":
+        raise ended_with(last.status, spec)
+
+
+def look(parts: Parts, spec: JobSpec) -> Look:
+    """How a job stands now."""
+    return Look(spec, parts.ledger.status(), parts.queue.size(), parts.ledger.workers())
+
+
+def _lines(parts: Parts, spec: JobSpec, every: float) -> Look:
+    told = -1
+    while True:
+        seen = look(parts, spec)
+        if seen.status.done != told or seen.status.state != "running":
+            told = seen.status.done
+            typer.echo(seen.headline)
+        if seen.status.state != "running":
+            return seen
+        time.sleep(every)
+
+
+def _live(parts: Parts, spec: JobSpec, every: float) -> Look:
+    from rich.live import Live
+
+    seen = look(parts, spec)
+    with Live(drawn(seen), auto_refresh=False) as view:
+        while seen.status.state == "running":
+            time.sleep(every)
+            seen = look(parts, spec)
+            view.update(drawn(seen), refresh=True)
+    return seen
+
+
+def drawn(seen: Look) -> rich.console.Group:
+    """A look as a bar and two tables."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
+    tables: list[Table] = []
+    for heads, rows in ((_KERNELS, seen.kernels()), (_WORKERS, seen.busiest())):
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for place, head in enumerate(heads):
+            table.add_column(head, justify="right" if 0 < place < 4 else "left")
+        for row in rows:
+            table.add_row(*map(Text, row))
+        tables.append(table)
+    bar = ProgressBar(total=max(seen.status.total, 1), completed=seen.status.done)
+    return Group(Text(seen.headline), bar, Text(), tables[0], Text(), tables[1])
+
+
+def _print_all(seen: Look) -> None:
+    typer.echo(seen.headline)
+    if seen.status.reason:
+        typer.echo(f"reason: {seen.status.reason}")
+    for heads, rows in ((_KERNELS, seen.kernels()), (_WORKERS, seen.busiest())):
+        if rows:
+            widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+            typer.echo("")
+            for row in (heads, *rows):
+                cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+                typer.echo("  ".join(cells).rstrip())

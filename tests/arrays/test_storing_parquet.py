@@ -87,6 +87,16 @@ def test_bad_files(tmp_path: Path):
         ln.to_parquet(ln.ones((5, 2)), tmp_path / "z", columns=["a", "a"])
 
 
+def test_a_folder_of_other_things_is_not_replaced(tmp_path: Path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/thesis.tex").write_text("years of work")
+    with pytest.raises(
+        ln.FileError, match=r"holds more than Parquet files \(thesis.tex\); give another name"
+    ):
+        ln.to_parquet(ln.ones((3, 2)), tmp_path / "x", overwrite=True)
+    assert (tmp_path / "x/thesis.tex").exists()
+
+
 def test_a_folder_is_there_when_all_of_it_is(tmp_path: Path):
     def broken(tile: Any) -> Any:
         if tile.flat[0] >= 60:

@@ -234,6 +234,36 @@ def test_an_array_there_is_not_overwritten_unasked(tmp_path: Path):
     assert np.array_equal(ln.from_zarr(tmp_path / "x").compute(), np.ones(6))
 
 
+def test_what_is_no_array_is_not_replaced(tmp_path: Path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x/thesis.tex").write_text("years of work")
+    ln.to_zarr(ln.ones(3), tmp_path / "group", "a")
+    for name in ("x", "group"):
+        with pytest.raises(
+            ln.FileError, match="exists and is no Zarr array; remove it, or give another name"
+        ):
+            ln.to_zarr(ln.ones(3), tmp_path / name, overwrite=True)
+    assert (tmp_path / "x/thesis.tex").exists()
+
+
+def test_an_array_does_not_replace_what_it_is_computed_from(tmp_path: Path):
+    ln.to_zarr(ln.asarray(np.arange(10.0), chunks=5), tmp_path / "x")
+    x = ln.from_zarr(tmp_path / "x")
+    for keywords in ({"overwrite": True}, {"region": (slice(0, 10),)}):
+        with pytest.raises(
+            ln.InputError, match=r"computed from .*x, and would be written over it; persist\(\) it"
+        ):
+            ln.to_zarr(x + 1, tmp_path / "x", **keywords)
+    ln.to_zarr((x + 1).persist(), tmp_path / "x", overwrite=True)
+    assert np.array_equal(ln.from_zarr(tmp_path / "x").compute(), np.arange(10.0) + 1)
+
+
+def test_arrays_without_elements(tmp_path: Path):
+    for shape in ((0,), (0, 5), (3, 0)):
+        ln.to_zarr(ln.zeros(shape), tmp_path / "x", overwrite=True)
+        assert ln.from_zarr(tmp_path / "x").compute().shape == shape
+
+
 # ---- bad files
 
 

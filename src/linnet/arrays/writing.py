@@ -19,7 +19,7 @@ from linnet.arrays.building import blocks, recut
 from linnet.arrays.core import as_node, checked
 from linnet.arrays.elementwise import cast
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Along, Entry, Node, Number, Operand, Piece, Spans
+from linnet.arrays.expression import Along, Blocks, Entry, Node, Number, Operand, Piece, Spans
 from linnet.arrays.wholes import whole_along
 from linnet.errors import FileError, InputError
 from linnet.io import hdf5, npy, parquet, parts, stores, zarr
@@ -60,6 +60,7 @@ def to_zarr(
     checked(np.empty(0, node.dtype))
     root = Place.of(url, storage_options)
     place = root / path.strip("/")
+    _refuse_own_source(node, place)
     if region is not None:
         if chunks is not None or zarr_options or overwrite:
             given = ", ".join(["chunks"] * (chunks is not None) + ["overwrite"] * overwrite + [*zarr_options])
@@ -76,6 +77,25 @@ def to_zarr(
     attributes = {"url": place.url, "options": place.options, "version": zarr.version(text), "region": ""}
     _run("save_zarr", node, attributes, done)
     zarr.end(place, text, files, root)
+
+
+def _refuse_own_source(node: Node, place: Place) -> None:
+    """An array that is computed from a Zarr array cannot take its place: what is read would be gone."""
+    seen: set[int] = set()
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        pending.extend(current.operands)
+        if isinstance(current, Blocks) and any(
+            ("url", place.url) in each.attributes for each in current.pieces
+        ):
+            raise InputError(
+                f"the array is computed from {place}, and would be written over it; "
+                "persist() it first, or write to another name"
+            )
 
 
 def _into_region(node: Node, place: Place, region: Sequence[slice], resume: bool) -> None:
@@ -213,7 +233,7 @@ def to_parquet(
         parquet.joined(journal, written, compression)
         return
     if overwrite:
-        stores.remove(place)
+        parquet.remove(place)
     stores.rename(journal.folder / "parts", place)
     journal.end()
 

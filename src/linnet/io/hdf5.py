@@ -24,7 +24,8 @@ from linnet.io.places import Options, Place
 Tile = NDArray[Any]
 _PATIENCE = 60.0
 """Seconds to wait for others who have the file open."""
-_writing = threading.Lock()
+_one = threading.RLock()
+"""A process cannot have a file open for reading and for writing at once."""
 
 
 def library() -> Any:
@@ -61,6 +62,12 @@ def _opened(place: Place, mode: str) -> Iterator[Any]:
         yield file
 
 
+@contextmanager
+def _alone(place: Place, mode: str) -> Iterator[Any]:
+    with _one, _opened(place, mode) as file:
+        yield file
+
+
 def _data_set(file: Any, place: Place, name: str) -> Any:
     h5py = library()
     found = file.get(name)
@@ -74,26 +81,30 @@ def _data_set(file: Any, place: Place, name: str) -> Any:
     return found
 
 
+def _version(data: Any) -> str:
+    """A text that changes when a data set is replaced; others in the same file may come and go."""
+    return f"{data.shape} {data.dtype.str} {data.chunks} {library().h5o.get_info(data.id).addr}"
+
+
 def describe(place: Place, name: str) -> Described:
     """What a data set holds."""
-    version = stores.size_and_version(place)[1]
-    with _opened(place, "r") as file:
+    with _alone(place, "r") as file:
         data = _data_set(file, place, name)
         if data.dtype.kind in "OVSUT":
             raise FormatError(f"{place}[{name!r}] holds {data.dtype}, which arrays here cannot")
         if data.shape is None:
             raise FormatError(f"{place}[{name!r}] holds nothing")
-        attributes = {"url": place.url, "options": place.options, "version": version, "name": name}
+        attributes = {"url": place.url, "options": place.options, "version": _version(data), "name": name}
         return Described(data.shape, data.dtype.newbyteorder("="), data.chunks, attributes)
 
 
 def read(box: Box, into: Tile, *, url: str, options: Options, version: str, name: str) -> None:
     """Fill a tile with the elements of a box."""
     place = Place(url, options)
-    if place.is_local:
-        stores.same_version(place, version)
-    with _opened(place, "r") as file:
+    with _alone(place, "r") as file:
         data = _data_set(file, place, name)
+        if _version(data) != version:
+            raise FileError(f"{place}[{name!r}] has changed since it was opened; open it again")
         try:
             into[...] = data[box]
         except OSError as error:
@@ -115,7 +126,7 @@ def prepare(
     """A data set under another name, with room for the elements."""
     h5py = library()
     place = target_file(journal)
-    with stores.translated(place, "write"), h5py.File(place.url, "a") as file:
+    with _one, stores.translated(place, "write"), h5py.File(place.url, "a") as file:
         file.pop(f"{name}.unfinished", None)
         try:
             file.create_dataset(f"{name}.unfinished", shape, dtype, **keywords)
@@ -125,14 +136,14 @@ def prepare(
 
 def write(box: Box, tile: Tile, journal: Journal, name: str) -> None:
     """Put a tile into a data set that was prepared."""
-    with _writing, _opened(target_file(journal), "r+") as file:
+    with _alone(target_file(journal), "r+") as file:
         file[f"{name}.unfinished"][box] = tile
 
 
 def end(journal: Journal, name: str) -> None:
     """Give the data set, and the file, its name."""
     place = target_file(journal)
-    with _opened(place, "r+") as file:
+    with _alone(place, "r+") as file:
         file.pop(name, None)
         file.move(f"{name}.unfinished", name)
     if place != journal.target:
@@ -144,5 +155,5 @@ def has(place: Place, name: str) -> bool:
     """Whether there is a file with something of this name in it."""
     if not stores.exists(place):
         return False
-    with _opened(place, "r") as file:
+    with _alone(place, "r") as file:
         return name in file

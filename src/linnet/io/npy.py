@@ -163,15 +163,13 @@ def _mapped(place: Place, version: str) -> mmap.mmap:
 def _read_ranges(
     place: Place, dtype: np.dtype[Any], offset: int, shape: tuple[int, ...], box: Box, into: Tile
 ) -> None:
-    import obstore
-
     length, starts = runs(shape, box)
     size = length * dtype.itemsize
     begins = [offset + start * dtype.itemsize for start in starts]
     if not begins or not size:
         return
     with stores.translated(place):
-        found = obstore.get_ranges(
+        found = stores.library().get_ranges(
             stores.object_store(place), place.key, starts=begins, lengths=[size] * len(begins)
         )
     elements = np.frombuffer(b"".join(map(bytes, found)), dtype)

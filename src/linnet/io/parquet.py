@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.errors import FileMissingError, FormatError, InputError
+from linnet.errors import FileError, FileMissingError, FormatError, InputError
 from linnet.io import stores
 from linnet.io.csv_columns import arrow
 from linnet.io.journal import Journal, refuse_unfinished
@@ -217,6 +217,14 @@ def encoded(tile: Tile, names: Sequence[str], compression: str | None) -> bytes:
     table = pa.table(columns, names=list(names))
     pq.write_table(table, sink, compression=compression or "none", row_group_size=max(1, len(rows)))
     return sink.getvalue().to_pybytes()
+
+
+def remove(place: Place) -> None:
+    """Delete a folder of Parquet files; any other is not ours to delete."""
+    others = [name for name in stores.listing(place) if not name.endswith((".parquet", ".pq"))]
+    if others:
+        raise FileError(f"{place} exists and holds more than Parquet files ({others[0]}); give another name")
+    stores.remove(place)
 
 
 def joined(journal: Journal, parts: Sequence[Place], compression: str | None) -> None:

@@ -38,6 +38,15 @@ def extra(package: str, what: str) -> MissingExtraError:
     return MissingExtraError(f"{what} needs {package}; install it with `pip install linnet[io]`")
 
 
+def library() -> Any:
+    """obstore, or the error that says how to get it."""
+    try:
+        import obstore
+    except ImportError as error:
+        raise extra("obstore", "reading and writing objects at URLs") from error
+    return obstore
+
+
 def object_store(place: Place) -> Any:
     """The connection to the bucket or host of a place; one for each, kept as long as the process lives."""
     secrets = place.secrets
@@ -49,10 +58,9 @@ def object_store(place: Place) -> Any:
 
 
 def _connected(place: Place, secrets: dict[str, Any]) -> Any:
-    try:
-        from obstore import store
-    except ImportError as error:
-        raise extra("obstore", f"reading and writing {place.scheme}:// URLs") from error
+    library()
+    from obstore import store
+
     if place.scheme == "memory":
         return store.MemoryStore()
     options = {**dict(place.options), **secrets}
@@ -144,8 +152,7 @@ def size_and_version(place: Place) -> tuple[int, str]:
         if place.is_local:
             found = os.stat(place.url)
             return found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
-        import obstore
-
+        obstore = library()
         meta = obstore.head(object_store(place), place.key)
         return meta["size"], str(meta["e_tag"] or meta["last_modified"].isoformat())
 
@@ -165,8 +172,7 @@ def read(place: Place, start: int = 0, stop: int | None = None) -> Any:
                     return file.read()
                 size = (os.fstat(file.fileno()).st_size if stop is None else stop) - start
                 return _pread(file.fileno(), size, start)
-        import obstore
-
+        obstore = library()
         if start == 0 and stop is None:
             return obstore.get(object_store(place), place.key).bytes()
         if stop is None:
@@ -203,8 +209,7 @@ def stream(place: Place) -> Iterator[bytes]:
                 while block := file.read(1 << 22):
                     yield block
         else:
-            import obstore
-
+            obstore = library()
             for block in obstore.get(object_store(place), place.key).stream(1 << 22):
                 yield bytes(block)
 
@@ -293,8 +298,7 @@ def listing(place: Place) -> list[str]:
                 inner = os.path.relpath(folder, place.url)
                 found += [name if inner == "." else f"{inner}/{name}" for name in names]
             return sorted(found)
-        import obstore
-
+        obstore = library()
         prefix = f"{place.key}/" if place.key else ""
         return sorted(
             each["path"].removeprefix(prefix)
@@ -310,8 +314,7 @@ def children(place: Place) -> list[str]:
     with translated(place):
         if place.is_local:
             return sorted(os.listdir(place.url)) if os.path.isdir(place.url) else []
-        import obstore
-
+        obstore = library()
         prefix = f"{place.key}/" if place.key else ""
         found = obstore.list_with_delimiter(object_store(place), prefix or None)
         names = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
@@ -342,8 +345,7 @@ def write_stream(place: Place, blocks: Iterable[Any]) -> None:
                     os.unlink(partial)
                 raise
             return
-        import obstore
-
+        obstore = library()
         if isinstance(blocks, tuple):
             obstore.put(object_store(place), place.key, blocks[0])
             return
@@ -369,8 +371,7 @@ def remove(place: Place) -> None:
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(place.url)
             return
-        import obstore
-
+        obstore = library()
         store = object_store(place)
         names = [f"{place.key}/{name}" for name in listing(place)]
         if names:
@@ -387,8 +388,7 @@ def rename(place: Place, target: Place) -> None:
                 shutil.rmtree(target.url)
             os.replace(place.url, target.url)
             return
-        import obstore
-
+        obstore = library()
         store = object_store(place)
         inner = listing(place)
         for name in inner:

@@ -175,7 +175,10 @@ def begin(place: Place, text: str, tiles: str, overwrite: bool, resume: bool) ->
     plan = {"metadata": text, "tiles": tiles}
     record = Journal(place)
     unfinished = record.plan() is not None
-    if not unfinished and _is_there(place):
+    if not unfinished and stores.children(place):
+        if not any(stores.exists(place / name) for name in _FILES.values()) or _is_group(place):
+            # Whatever it is, it is not ours to delete.
+            raise FileError(f"{place} exists and is no Zarr array; remove it, or give another name")
         if resume and not overwrite:
             _refuse_other(place, text)
             return None
@@ -189,9 +192,9 @@ def begin(place: Place, text: str, tiles: str, overwrite: bool, resume: bool) ->
     return record.begin(plan, resume)
 
 
-def _is_there(place: Place) -> bool:
-    names = (*_FILES.values(), ".zgroup")
-    return any(stores.exists(place / name) for name in names) or bool(stores.children(place))
+def _is_group(place: Place) -> bool:
+    found = stores.read_if_there(place / "zarr.json")
+    return found is not None and b'"group"' in bytes(found)
 
 
 def _refuse_other(place: Place, text: str) -> None:

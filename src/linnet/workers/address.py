@@ -3,19 +3,26 @@
     /data/jobs#job=3f2a…                                     all in one directory
     s3://bucket/jobs#job=3f2a…&ledger=redis://host:6379/0    tiles in S3, the rest in Redis
 
-A password belongs into the environment (`LINNET_LEDGER_PASSWORD`, `AWS_SECRET_ACCESS_KEY`, …) or into
-the URLs given to `submit` and `attach`; it is never part of an address that is shown.
+Passwords of servers belong into the environment (`LINNET_LEDGER_PASSWORD`, `LINNET_QUEUE_PASSWORD`) or into
+the URLs given to `submit` and `attach`, keys of object stores into the environment (`AWS_SECRET_ACCESS_KEY`,
+…); they are never part of an address that is shown.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qs, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from linnet.errors import AddressError
 
 _JOB = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Options of URLs that may be seen. Anything else could be a secret.
+_TOLD = {
+    "account_name", "allow_http", "allow_invalid_certificates", "connect_timeout", "db", "endpoint",
+    "patience", "read_timeout", "region", "root_certificate", "skip_signature", "ssl_ca_certs", "ssl_cert_reqs",
+    "ssl_certfile", "ssl_check_hostname", "timeout", "virtual_hosted_style_request",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,12 @@ class Address:
             raise AddressError(
                 f"{self.job!r} is no name of a job: use letters, digits, '-' and '_', at most 64"
             )
+        hidden = [name for name, _ in _options(self.store) if name not in _TOLD]
+        if hidden:
+            raise AddressError(
+                f"the URL of the store has {', '.join(hidden)}, which workers would need but an address must "
+                "not show; put it into the environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
 
     @property
     def text(self) -> str:
@@ -57,11 +70,15 @@ class Address:
         """What the text leaves out, as variables for the environment of workers."""
         found: dict[str, str] = {}
         for name, url in (("LEDGER", self.ledger), ("QUEUE", self.queue)):
-            given = urlsplit(url) if url is not None else None
-            if given is not None and given.password:
-                found[f"LINNET_{name}_PASSWORD"] = unquote(given.password)
-            if given is not None and given.username:
-                found[f"LINNET_{name}_USER"] = unquote(given.username)
+            if url is None:
+                continue
+            given, options = urlsplit(url), dict(_options(url))
+            password = unquote(given.password or "") or options.get("password")
+            user = unquote(given.username or "") or options.get("username")
+            if password:
+                found[f"LINNET_{name}_PASSWORD"] = password
+            if user:
+                found[f"LINNET_{name}_USER"] = user
         return found
 
     @classmethod
@@ -73,8 +90,9 @@ class Address:
         given = parse_qs(query, keep_blank_values=True)
         unknown = sorted(set(given) - {"job", "ledger", "queue"})
         if not mark or not store or "job" not in given or unknown:
+            seen = "&".join(f"{name}=…" for name in given)
             raise AddressError(
-                f"{without_secret(text)!r} is no address of a job: expected STORE#job=NAME, "
+                f"{without_secret(store)}{mark}{seen} is no address of a job: expected STORE#job=NAME, "
                 "with &ledger=URL and &queue=URL where they are not in the store's directory"
                 + (f"; not known: {', '.join(unknown)}" if unknown else "")
             )
@@ -86,12 +104,19 @@ class Address:
 
 
 def without_secret(url: str) -> str:
-    """A URL without the user's name and password.
+    """A URL without the user's name and password, and without options that could be secret.
 
-    >>> without_secret("redis://me:secret@host:6379/0")
-    'redis://host:6379/0'
+    >>> without_secret("redis://me:secret@host:6379/0?password=secret&db=2")
+    'redis://host:6379/0?db=2'
     """
     if "://" not in url:
         return url
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    told = [(name, without_secret(value)) for name, value in _options(url) if name in _TOLD]
+    return urlunsplit(
+        parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(told, safe="/:"))
+    )
+
+
+def _options(url: str) -> list[tuple[str, str]]:
+    return parse_qsl(urlsplit(url).query, keep_blank_values=True) if "://" in url else []

@@ -17,6 +17,7 @@ import hashlib
 import os
 import threading
 import time
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -53,10 +54,17 @@ class Script:
 
 
 class Connection:
-    """Runs scripts on one server, for one job; may be used from several threads."""
+    """Runs scripts on one server, for one job; may be used from several threads.
 
-    def __init__(self, url: str, job: str, *, patience: float = PATIENCE) -> None:
+    A login that is not in the URL is taken from the environment: of the first of `roles` that has one there
+    (`LINNET_LEDGER_PASSWORD`, `LINNET_LEDGER_USER`).
+    """
+
+    def __init__(
+        self, url: str, job: str, *, patience: float = PATIENCE, roles: Sequence[str] = ("LEDGER",)
+    ) -> None:
         self.url = shown(url)
+        self._roles = roles
         self._prefix = f"linnet:{{{job}}}:".encode()
         self._patience = patience
         self._lock = threading.Lock()
@@ -94,9 +102,10 @@ class Connection:
             "protocol": 2,
             "retry": Retry(NoBackoff(), 0),
         }
+        role = next((each for each in self._roles if f"LINNET_{each}_PASSWORD" in os.environ), self._roles[0])
         for option, variable in (
-            ("password", "LINNET_LEDGER_PASSWORD"),
-            ("username", "LINNET_LEDGER_USER"),
+            ("password", f"LINNET_{role}_PASSWORD"),
+            ("username", f"LINNET_{role}_USER"),
         ):
             if variable in os.environ and getattr(parts, option) is None and option not in given:
                 options[option] = os.environ[variable]

@@ -154,7 +154,8 @@ class RedisQueue:
     """Ready tasks in sorted sets of a server that all workers reach."""
 
     def __init__(self, url: str, job: str, *, most_deliveries: int = 50, patience: float = PATIENCE) -> None:
-        self._server = Connection(url, job, patience=patience)
+        # Unless it has a login of its own, it is where the ledger is.
+        self._server = Connection(url, job, patience=patience, roles=("QUEUE", "LEDGER"))
         self._most = most_deliveries
         self.url = self._server.url
 

@@ -40,6 +40,8 @@ _BATCH = 64
 """Tasks in one batch, at most."""
 _BATCH_SECONDS = 0.01
 """Work in one batch of short tasks: so long others may have to wait for what this worker took."""
+_SHORT = 8
+"""A batch of so many holds short tasks: one thread takes them from the first step to the last."""
 _IDLE = (0.002, 0.05)
 """Seconds between looks into an empty queue, at first and at last."""
 
@@ -213,6 +215,11 @@ class Worker:
         batch.attempts = [attempt for attempt in batch.attempts if self._taker.read(attempt)]
         batch.took(start)
         self._last_work = time.monotonic()
+        if self._batch >= _SHORT and not alone:
+            # Short tasks are not handed on: threads would only wait at the interpreter's lock.
+            self._run(batch)
+            self._end(batch)
+            return
         self._read.put(batch)
         if alone and self._slot():
             self._slots.release(self._settings.width)
@@ -226,6 +233,11 @@ class Worker:
     # ---- computing
 
     def _compute(self, batch: Batch) -> None:
+        self._run(batch)
+        self._computed.put(batch)
+
+    def _run(self, batch: Batch) -> None:
+        """Call the kernels of a batch."""
         start = time.monotonic()
         computed: list[Attempt] = []
         for attempt in batch.attempts:
@@ -241,7 +253,6 @@ class Worker:
         batch.took(start)
         batch.attempts = computed
         self._longest = max(self._longest, batch.seconds)
-        self._computed.put(batch)
 
     def _compute_one(self, attempt: Attempt) -> None:
         if attempt.number > 1:
@@ -254,9 +265,12 @@ class Worker:
 
     def _write_and_tell(self) -> None:
         while (batch := self._computed.get()) is not None:
-            self._finish(batch)
-            self._adapt(batch)
-            self._slots.release()
+            self._end(batch)
+
+    def _end(self, batch: Batch) -> None:
+        self._finish(batch)
+        self._adapt(batch)
+        self._slots.release()
 
     def _finish(self, batch: Batch) -> None:
         start = time.monotonic()

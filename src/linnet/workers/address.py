@@ -20,8 +20,8 @@ _JOB = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Options of URLs that may be seen. Anything else could be a secret.
 _TOLD = {
     "account_name", "allow_http", "allow_invalid_certificates", "connect_timeout", "db", "endpoint",
-    "patience", "read_timeout", "region", "root_certificate", "skip_signature", "ssl_ca_certs", "ssl_cert_reqs",
-    "ssl_certfile", "ssl_check_hostname", "timeout", "virtual_hosted_style_request",
+    "patience", "read_timeout", "region", "root_certificate", "skip_signature", "ssl_ca_certs",
+    "ssl_cert_reqs", "ssl_certfile", "ssl_check_hostname", "timeout", "virtual_hosted_style_request",
 }  # fmt: skip
 
 

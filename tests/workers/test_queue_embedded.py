@@ -7,7 +7,7 @@ import pytest
 from linnet.testing.clock import Clock
 from linnet.testing.model_queue import ModelQueue
 from linnet.testing.passing_time import TimedDatabase
-from linnet.testing.queues import QueueSuite
+from linnet.testing.queues import ExactQueueSuite
 from linnet.workers.embedded import EmbeddedQueue
 
 
@@ -16,7 +16,7 @@ def clock():
     return Clock()
 
 
-class TestModel(QueueSuite):
+class TestModel(ExactQueueSuite):
     @pytest.fixture
     def another(self, clock):
         held = ModelQueue(clock, most_deliveries=self.most_deliveries)
@@ -27,7 +27,7 @@ class TestModel(QueueSuite):
         return clock.later
 
 
-class TestEmbedded(QueueSuite):
+class TestEmbedded(ExactQueueSuite):
     @pytest.fixture
     def another(self, tmp_path, clock):
         opened = []

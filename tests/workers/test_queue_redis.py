@@ -7,13 +7,13 @@ import itertools
 import pytest
 
 from linnet.testing.passing_time import age_queue
-from linnet.testing.queues import QueueSuite
+from linnet.testing.queues import ExactQueueSuite
 from linnet.workers.remote.redis_queue import RedisQueue
 
 JOBS = itertools.count()
 
 
-class TestRedis(QueueSuite):
+class TestRedis(ExactQueueSuite):
     @pytest.fixture
     def job(self):
         return f"queue-{next(JOBS)}"

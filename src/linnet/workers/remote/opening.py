@@ -33,13 +33,18 @@ def open_queue(url: str, job: str) -> Queue:
 
     >>> open_queue("amqp://host", "7")
     Traceback (most recent call last):
-    linnet.errors.AddressError: no queue is known for amqp://host: expected redis://HOST:PORT/0, or ...
+    linnet.errors.AddressError: no queue is known for amqp://host: expected redis://HOST:PORT/0, ...
     """
     scheme = urlsplit(url).scheme
     if scheme in _REDIS:
         from linnet.workers.remote.redis_queue import RedisQueue
 
         return RedisQueue(url, job)
+    if scheme == "sqs":
+        from linnet.workers.remote.sqs_queue import SqsQueue
+
+        return SqsQueue(url, job)
     raise AddressError(
-        f"no queue is known for {without_secret(url)}: expected redis://HOST:PORT/0, or rediss:// for TLS"
+        f"no queue is known for {without_secret(url)}: expected redis://HOST:PORT/0, rediss:// for TLS, "
+        "or sqs://REGION/PREFIX"
     )

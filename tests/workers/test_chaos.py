@@ -1,0 +1,112 @@
+"""Workers killed at random, many times, over jobs of many kinds: every result has the bits of a quiet run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import signal
+
+import numpy as np
+import pytest
+
+import linnet as ln
+from linnet.algorithms.cholesky import cholesky, left_looking
+from linnet.algorithms.lu import lu
+from linnet.algorithms.qr import qr_factors
+from linnet.arrays.evaluation import inputs_of
+from linnet.arrays.lowering import lowered
+from linnet.engines import Threads
+from linnet.tiles import TiledArray
+from linnet.workers.client import submit
+from linnet.workers.launcher import Limits
+from linnet.workers.launchers.processes import Processes
+from linnet.workers.parts import open_parts
+from linnet.workers.spec import Options
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+
+KILLS = 200
+LIMITS = Limits(timeout=20, cache=2**27)
+QUICK = Options(lease=1.5, grace=0.5)
+
+
+class Recording(Threads):
+    """A threads engine that keeps what it was given to run."""
+
+    def __init__(self):
+        super().__init__(1, deterministic=True)
+        self.runs = []
+
+    def run(self, bound, inputs, **options):
+        self.runs.append((bound, dict(inputs)))
+        return super().run(bound, inputs, **options)
+
+
+def programs():
+    """Bound programs with their inputs."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((900, 900))
+    spd = TiledArray.from_numpy(a @ a.T + 900 * np.eye(900), 60)
+    yield "cholesky", cholesky.bind(N=15), {"A": spd}
+    yield "left-looking cholesky", left_looking.bind(N=15), {"A": spd}
+    for name, run in (
+        ("qr", lambda engine: qr_factors(a, tile=100, engine=engine)),
+        ("lu", lambda engine: lu(a, tile=100, engine=engine)),
+    ):
+        engine = Recording()
+        run(engine)
+        for number, (bound, inputs) in enumerate(engine.runs):
+            yield f"{name} {number}", bound, inputs
+    x = ln.random.default_rng(1).standard_normal((4000, 50), chunks=(250, 50))
+    expression = ln.exp(-((x - x.mean(axis=0)) ** 2)).T @ x
+    made, graph = lowered([expression.node])
+    yield "arrays", made.bound, inputs_of(made, graph)
+
+
+def disturbed(bound, inputs, launcher, rng, places):
+    """The outputs of a job whose workers are killed until it ends, and how many were."""
+    killed = 0
+    with submit(bound, inputs, launcher=launcher, workers=3, limits=LIMITS, options=QUICK, **places) as job:
+        while not job.done(rng.uniform(0.05, 0.6)):
+            pids = launcher.pids
+            if len(pids) > 1 or (pids and rng.random() < 0.2):
+                os.kill(rng.choice(pids), signal.SIGKILL)
+                killed += 1
+        job.wait(120)
+        found = {
+            name: {index: np.array(tile) for index, tile in job.result().tiles(name).items()}
+            for name in job.result()
+        }
+        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
+        assert left <= {*found, *inputs, "job"}, "a finished job leaves its inputs and outputs only"
+        job.delete()
+    return found, killed
+
+
+def go_through(places, seed):
+    rng = random.Random(seed)
+    jobs = list(programs())
+    expected = {name: Threads(1, deterministic=True).run(bound, inputs) for name, bound, inputs in jobs}
+    killed = 0
+    for name, bound, inputs in itertools.cycle(jobs):
+        launcher = Processes()
+        found, more = disturbed(bound, inputs, launcher, rng, places)
+        killed += more
+        for array, tiles in found.items():
+            for index, tile in tiles.items():
+                wanted = expected[name].tiles(array)[index]
+                assert np.array_equal(tile, wanted, equal_nan=True), (name, array, index)
+        if killed >= KILLS:
+            return
+
+
+def test_two_hundred_kills_on_the_embedded_parts(tmp_path):
+    go_through({"store": str(tmp_path / "jobs")}, seed=1)
+
+
+def test_two_hundred_kills_on_redis_and_s3(redis_server, s3_server, monkeypatch):
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    go_through({"store": f"{s3_server.url}/chaos", "ledger": redis_server.url}, seed=2)
+    assert not redis_server.client().keys("*")

@@ -30,6 +30,9 @@ from linnet.tiles.amounts import amount, human
 
 LATITUDES, LONGITUDES, CHUNK = 192, 288, 73
 MEMORY = "2 GB"
+"""What the process of a run may take in all,"""
+BUDGET = "1.6 GB"
+"""and what of it arrays may."""
 
 
 def write(path: Path, size: int) -> int:
@@ -83,7 +86,7 @@ def child(path: str, library: str) -> None:
     from linnet.session import init
 
     if library == "linnet":
-        init(memory=MEMORY)
+        init(memory=BUDGET)
     start = time.perf_counter()
     tas = xr.open_zarr(path, chunked_array_type=library, chunks={}, consolidated=False).tas
     made = climatology(tas).compute()

@@ -76,7 +76,7 @@ def _distinct(
         )
         values, begins, places, counts = map(wrapped, found)
         return values, begins, places.reshape(shape), counts
-    node = in_runs(node, 4)
+    node = in_runs(node, 2)
     columns = _tile_columns(node, equal_nan, first or inverse)
     wanted: list[Node] = [part(columns, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
     if inverse:

@@ -24,6 +24,7 @@ from linnet.arrays import chunking
 from linnet.arrays.building import blocks, each_tile, part, recut
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Piece, Source, Span, Stored
+from linnet.engines.mapping import let_go
 from linnet.session import current_engine
 from linnet.tiles import Layout, TiledArray
 from linnet.tiles.layout import from_sizes
@@ -54,15 +55,16 @@ def stored_as_they_are(nodes: Sequence[Node]) -> list[Stored]:
 
 
 def shuffle(
-    columns: Sequence[Node], count: int, *, divide_equals: bool = True
+    columns: Sequence[Node], count: int, *, samples: Node | None = None, divide_equals: bool = True
 ) -> tuple[list[Blocks], NDArray[np.intp], Layout]:
     """Arrays with one axis, cut alike, the first of sorted tiles, in pieces of `count` buckets or fewer.
 
     A piece is at [run, bucket] of each result; also the places where runs are cut, and how the
     buckets lie one behind another. If equal elements need not be divided, all are in one bucket.
+    `samples` are those of the runs, if they were taken already.
     """
     keys = columns[0]
-    cuts = _cuts(keys, count, divide_equals)
+    cuts = _cuts(keys, sampled(keys, count) if samples is None else samples, count, divide_equals)
     runs, buckets = cuts.shape[0], cuts.shape[1] - 1
     by_run = Layout((tuple(range(runs + 1)), (0, buckets + 1)))
     where = Source(cuts, by_run)
@@ -72,11 +74,11 @@ def shuffle(
     return split, cuts, Layout((from_sizes(lengths.tolist()),))
 
 
-def _cuts(keys: Node, count: int, divide_equals: bool) -> NDArray[np.intp]:
+def _cuts(keys: Node, samples: Node, count: int, divide_equals: bool) -> NDArray[np.intp]:
     """For each run the places where it is cut, 0 and its length included."""
     lengths = np.diff(keys.layout.boundaries[0])
     ends = np.stack([np.zeros_like(lengths), lengths], axis=1)
-    splitters = _splitters(keys, lengths, count)
+    splitters = _splitters(samples, lengths, count)
     if not splitters.size:
         return ends.astype(np.intp)
     found = _found(keys, splitters)
@@ -95,13 +97,19 @@ def _cuts(keys: Node, count: int, divide_equals: bool) -> NDArray[np.intp]:
     return np.concatenate([ends[:, :1], inner[:, fresh], ends[:, 1:]], axis=1).astype(np.intp)
 
 
-def _splitters(keys: Node, lengths: NDArray[Any], count: int) -> NDArray[Any]:
+def sampled(runs: Node, count: int) -> Node:
+    """Samples of sorted tiles, from which values are taken that divide them into `count` buckets."""
+    taken = min(max(16, 4 * count), _MOST_SAMPLES)
+    layout = Layout((tuple(range(0, taken * runs.grid[0] + 1, taken)),))
+    return each_tile("sample_run", runs, runs.dtype, layout, count=taken)
+
+
+def _splitters(drawn: Node, lengths: NDArray[Any], count: int) -> NDArray[Any]:
     """Values that cut all runs together into about equal parts."""
     if count <= 1:
-        return np.empty((0,), keys.dtype)
-    taken = min(max(16, 4 * count), _MOST_SAMPLES)
-    layout = Layout((tuple(range(0, taken * lengths.size + 1, taken)),))
-    (samples,) = computed([each_tile("sample_run", keys, keys.dtype, layout, count=taken)])
+        return np.empty((0,), drawn.dtype)
+    (samples,) = computed([drawn])
+    taken = samples.size // lengths.size
     order = np.argsort(samples, kind="stable")
     # A sample stands for as many elements as lie between it and its neighbours.
     weights = np.cumsum(np.repeat(lengths / taken, taken)[order])
@@ -110,10 +118,23 @@ def _splitters(keys: Node, lengths: NDArray[Any], count: int) -> NDArray[Any]:
 
 
 def _found(keys: Node, splitters: NDArray[Any]) -> NDArray[np.intp]:
+    """For each run how many elements are smaller than each splitter, and how many not larger."""
+    if isinstance(keys, Stored) and current_engine().memory is not None:
+        return _looked_up(keys, splitters)
     layout = Layout((tuple(range(keys.grid[0] + 1)), (0, 2), (0, splitters.size)))
     piece = Piece("find_splitters", (Operand(0, (Along(0),)), Operand(1, (At(0),))))
     whole = Source(splitters, chunking.whole(splitters.shape))
     (found,) = computed([blocks((keys, whole), (piece,), layout, np.intp)])
+    return found
+
+
+def _looked_up(keys: Stored, splitters: NDArray[Any]) -> NDArray[np.intp]:
+    """The same for runs in files: a search looks at few of their elements, the rest need not be read."""
+    found = np.empty((keys.grid[0], 2, splitters.size), np.intp)
+    for (run,), tile in keys.tiles.tiles.items():
+        for side, name in enumerate(("left", "right")):
+            found[run, side] = np.searchsorted(tile, splitters, name)  # type: ignore[call-overload]
+        let_go(tile)
     return found
 
 
@@ -152,8 +173,10 @@ def in_runs(node: Node, columns: int = 1) -> Node:
 def sample_sorted(node: Node) -> Node:
     """An array with one axis, sorted."""
     node = in_runs(node)
-    (runs,) = persisted([each_tile("sort_tile", node, node.dtype)])
-    split, _, layout = shuffle([runs], buckets_for(node))
+    ordered = each_tile("sort_tile", node, node.dtype)
+    count = buckets_for(node)
+    runs, samples = persisted([ordered, sampled(ordered, count)])
+    split, _, layout = shuffle([runs], count, samples=samples)
     return merged("merge_runs", split, layout, node.dtype)
 
 
@@ -164,6 +187,8 @@ def sample_argsorted(node: Node) -> Node:
     pairs = blocks(
         (node,), (Piece("sort_pairs", (Operand(0, (Along(0),)), starts)),), node.layout, node.dtype, 2
     )
-    runs, positions = persisted([part(pairs, 0, node.dtype), part(pairs, 1, np.intp)])
-    split, _, layout = shuffle([runs, positions], buckets_for(node))
+    ordered = part(pairs, 0, node.dtype)
+    count = buckets_for(node)
+    runs, positions, samples = persisted([ordered, part(pairs, 1, np.intp), sampled(ordered, count)])
+    split, _, layout = shuffle([runs, positions], count, samples=samples)
     return merged("merge_positions", split, layout, np.intp)

@@ -94,14 +94,22 @@ def _transfer(memory: Tile, mapped: Tile, *, writing: bool) -> None:
     if isinstance(owner, OpenMapping) and (run >= _RUN or not split):
         _past_mapping(owner.descriptor, found.offset, memory, mapped, split, writing)
         return
-    start = found.offset - mapped.__array_interface__["data"][0]
     for piece in _pieces(mapped):
         target, source = (mapped, memory) if writing else (memory, mapped)
         np.copyto(target[piece], source[piece], casting="same_kind")
-        low, extent = _extent(mapped[piece])
-        begin = max(0, (start + low - _AROUND) // _PAGE * _PAGE)
-        end = min(start + low + extent + _AROUND, len(owner))
-        owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+        let_go(mapped[piece])
+
+
+def let_go(tile: Tile) -> None:
+    """Give back the memory that pages of a tile in a mapped file take; a tile in memory stays there."""
+    found = place_of(tile)
+    if found is None or not tile.size:
+        return
+    low, extent = _extent(tile)
+    start = found.offset + low - tile.__array_interface__["data"][0]
+    begin = max(0, (start - _AROUND) // _PAGE * _PAGE)
+    end = min(start + extent + _AROUND, len(found.owner))
+    found.owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
 
 
 def _run(mapped: Tile) -> tuple[int, int]:

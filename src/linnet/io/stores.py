@@ -29,6 +29,9 @@ _BLOCK = 1 << 16
 _PATIENCE = timedelta(seconds=20)
 """How long a server that does not answer is asked again."""
 
+_ENVIRONMENT = ("AWS_", "GOOGLE_", "AZURE_")
+"""Beginnings of the names of variables that say how stores are reached."""
+
 _lock = threading.Lock()
 _stores: dict[str, Any] = {}
 
@@ -50,7 +53,8 @@ def library() -> Any:
 def object_store(place: Place) -> Any:
     """The connection to the bucket or host of a place; one for each, kept as long as the process lives."""
     secrets = place.secrets
-    identity = repr((place.root, place.options, sorted(secrets.items())))
+    around = sorted(item for item in os.environ.items() if item[0].startswith(_ENVIRONMENT))
+    identity = repr((place.root, place.options, sorted(secrets.items()), around))
     with _lock:
         if identity not in _stores:
             _stores[identity] = _connected(place, secrets)

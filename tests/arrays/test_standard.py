@@ -209,5 +209,12 @@ def test_memory_is_handed_over(chunks: int | None) -> None:
     assert np.shares_memory(np.from_dlpack(x, copy=False), A)
     assert not np.shares_memory(np.from_dlpack(x, copy=True), A)
     assert np.array_equal(np.asarray(ln.from_dlpack(x + 1)), A + 1)
-    with pytest.raises(BufferError, match="not computed yet"):
-        (tiled(A, 2) + 1).__dlpack__(copy=False)
+    lazy = x + 1
+    shared = np.from_dlpack(lazy, copy=False)
+    assert np.array_equal(shared, A + 1)
+    assert np.shares_memory(shared, np.from_dlpack(lazy, copy=False))
+
+
+def test_tiles_are_not_one_piece_of_memory() -> None:
+    with pytest.raises(BufferError, match="tile by tile"):
+        (tiled(A, 2) + 1).persist().__dlpack__(copy=False)

@@ -14,7 +14,7 @@ from linnet.arrays import CHAPTERS, chunking, elementwise
 from linnet.arrays.building import permuted
 from linnet.arrays.core import NUMPY, SCALARS, ArrayBase, as_node, recut_as, wrap
 from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.expression import Source
+from linnet.arrays.expression import Source, Stored
 from linnet.tiles import human
 
 
@@ -244,8 +244,11 @@ class Array(ArrayBase):
             data = np.asarray(self.compute())
         elif isinstance(node, Source):
             data = node.data
-        else:
-            raise BufferError("this array is not computed yet: it cannot be handed over without a copy")
+        elif isinstance(node, Stored):
+            raise BufferError("this array lies in memory tile by tile: as one it is a copy")
+        else:  # computed now, and the array's own from now on
+            data = np.asarray(self.compute())
+            self._node = Source(data, node.layout)
         return data.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> Any:

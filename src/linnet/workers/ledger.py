@@ -181,7 +181,7 @@ class Ledger(Protocol):
         ...
 
     def forget(self, name: str, token: int) -> None:
-        """This attempt ended without harm or result: its worker stopped, or its store did not answer."""
+        """This attempt is not inside its kernel: that returned, its worker stopped, its store did not answer."""
         ...
 
     def fail(self, name: str, token: int, reason: str) -> None:

@@ -255,11 +255,14 @@ class Worker:
         self._longest = max(self._longest, batch.seconds)
 
     def _compute_one(self, attempt: Attempt) -> None:
-        if attempt.number > 1:
-            # Somebody tried before. Should this worker die now, the task is to blame.
-            self._ledger.computing(attempt.name, attempt.token)
         self._teller.started(attempt)
+        if attempt.number == 1:
+            self._calls.compute(attempt)
+            return
+        # Somebody tried before. Should this worker die inside the kernel, the task is to blame; not after it.
+        self._ledger.computing(attempt.name, attempt.token)
         self._calls.compute(attempt)
+        self._ledger.forget(attempt.name, attempt.token)
 
     # ---- writing
 

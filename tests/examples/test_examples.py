@@ -14,6 +14,7 @@ SAID = {
     "climatology": "warming found: 0.0",
     "factor_and_solve": "largest difference from NumPy",
     "files": "warmest: station",
+    "stateless_workers": "one worker killed at",
     "tree_sum": "sum of squares",
     "xarray_climatology": "warming found: 0.0",
 }

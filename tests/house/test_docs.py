@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(python|pycon)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-TAKE_LONG = {"bridges.md", "files.md", "linalg.md"}
+TAKE_LONG = {"bridges.md", "files.md", "linalg.md", "workers.md"}
 EXAMPLES = [
     pytest.param(
         page, marks=[pytest.mark.slow] if page.name in TAKE_LONG else [], id=str(page.relative_to(ROOT))

@@ -30,6 +30,8 @@ PUBLIC = {
     "UnknownKernelError", "KernelDeclarationError", "KernelError", "LinAlgError", "InputError",
     "MissingExtraError", "BudgetError",
     "FileError", "FileMissingError", "FileDeniedError", "FormatError",
+    "AddressError", "JobError", "JobFailedError", "JobStoppedError", "JobCancelledError",
+    "StoreError", "MissingTileError", "DamagedTileError",
     # about the package
     "__version__",
 }  # fmt: skip

@@ -182,7 +182,7 @@ def sample_sorted(node: Node) -> Node:
 
 def sample_argsorted(node: Node) -> Node:
     """The positions of elements in sorted order, of equals in the order of the array."""
-    node = in_runs(node, 2)
+    node = in_runs(node)
     starts = Entry(0, node.layout.boundaries[0][:-1])
     pairs = blocks(
         (node,), (Piece("sort_pairs", (Operand(0, (Along(0),)), starts)),), node.layout, node.dtype, 2

@@ -181,7 +181,7 @@ class Ledger(Protocol):
         ...
 
     def forget(self, name: str, token: int) -> None:
-        """This attempt is not inside its kernel: that returned, or the worker stopped, or the store failed."""
+        """This attempt is not in its kernel: that returned, or the worker stopped, or the store failed."""
         ...
 
     def fail(self, name: str, token: int, reason: str) -> None:

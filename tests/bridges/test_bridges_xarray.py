@@ -244,6 +244,17 @@ def test_writing_goes_tile_by_tile(store: Path, plain: Any, tmp_path: Path, runs
     assert back.tas.encoding["chunks"] == (100, 6, 8)
 
 
+def test_writing_packs_as_it_was_packed(store: Path, plain: Any, tmp_path: Path, runs: list[Any]) -> None:
+    lazy = opened(store)  # scale, offset and fill value are in its encoding
+    lazy.to_zarr(tmp_path / "out.zarr", consolidated=False)
+    assert len(runs) == 1
+    raw = xr.open_zarr(tmp_path / "out.zarr", chunks=None, consolidated=False, mask_and_scale=False)
+    assert raw.tas.dtype == np.int16
+    assert raw.tas[42, 2, 3] == -32768
+    back = xr.open_zarr(tmp_path / "out.zarr", chunks=None, consolidated=False)
+    xr.testing.assert_allclose(back, plain)
+
+
 def test_writing_a_region(store: Path, plain: Any, tmp_path: Path) -> None:
     lazy = opened(store)[["pr"]].drop_encoding()
     lazy.to_zarr(tmp_path / "out.zarr", consolidated=False)

@@ -58,7 +58,7 @@ def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> An
     array([1, 2])
     """
     check_device(device)
-    if not isinstance(x, ArrayBase | np.ndarray):
+    if not isinstance(x, ArrayBase | np.ndarray | np.generic):
         raise TypeError(f"Input should be an array. It is a {type(x).__name__}")
     return _astype(x if isinstance(x, ArrayBase) else wrap(as_node(x)), dtype, copy=copy)
 

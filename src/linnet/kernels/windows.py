@@ -36,6 +36,7 @@ def windows(tiles: Any, *bounds: int, axes: tuple[int, ...], lengths: tuple[int,
     `bounds` holds start and stop for each of these axes, as in `cut`. The result takes no more memory
     than the elements themselves: windows overlap in it, and it cannot be written to.
 
+    >>> import numpy as np
     >>> windows([np.arange(3), np.arange(3, 6)], 1, 5, axes=(0,), lengths=(3,))
     array([[1, 2, 3],
            [2, 3, 4]])

@@ -16,7 +16,7 @@ from linnet.workers.launcher import Limits
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.spec import Options
 
-SIZE, TILE = 1500, 100
+SIZE, TILE = 1000, 100
 
 
 def main() -> None:
@@ -34,7 +34,7 @@ def main() -> None:
             options=Options(lease=2.0),
         )
         print(f"submitted: {job.address}")
-        while job.progress().done < 50:
+        while job.progress().done < 30:
             time.sleep(0.005)
         os.kill(launcher.pids[0], signal.SIGKILL)
         print(f"one worker killed at {job.progress().done} of {job.progress().total} tasks")

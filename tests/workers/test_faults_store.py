@@ -27,7 +27,7 @@ from linnet.testing import kernels as programs
 from linnet.testing.stores import FlakyStore
 from linnet.tiles import TiledArray
 from linnet.tiles.codec import encoded
-from linnet.workers import serving, taking
+from linnet.workers import client, serving, taking
 from linnet.workers.client import submit
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.processes import Processes
@@ -109,22 +109,26 @@ def test_a_store_that_fails_now_and_then(store, wrapped, expected):
 
 def test_a_store_that_is_down_for_a_while(store, wrapped, expected):
     made = []
+    down = 0
 
     def flaky(real):
-        made.append(FlakyStore(real, chance=0))
+        made.append(FlakyStore(real, chance=down))
         return made[-1]
+
+    def turn(chance):
+        nonlocal down
+        down = chance
+        for each in made:
+            each.chance = chance
 
     wrapped(flaky)
     with factorised(store) as job:
         while job.progress().done < 20:
             time.sleep(0.005)
-        for each in made:
-            each.chance = 1
+        turn(1)
         time.sleep(1.5)
-        done = job.progress().done
-        assert done < job.progress().total
-        for each in made:
-            each.chance = 0
+        assert job.progress().done < job.progress().total
+        turn(0)
         job.wait(60)
         assert np.array_equal(factor(job), expected)
 
@@ -144,6 +148,16 @@ def test_a_store_that_stays_down_stops_the_job_which_resumes(store, wrapped, mon
             job.wait(30)
         down = 0
         job.resume()
+        job.wait(60)
+        assert np.array_equal(factor(job), expected)
+
+
+def test_a_store_that_fails_while_it_is_swept_takes_nothing_from_a_finished_job(store, monkeypatch, expected):
+    def failing(parts, spec):
+        raise StoreError("nothing can be listed now")
+
+    monkeypatch.setattr(client, "sweep", failing)
+    with factorised(store) as job:
         job.wait(60)
         assert np.array_equal(factor(job), expected)
 
@@ -223,8 +237,8 @@ from linnet.errors import JobError, StoreError
 from linnet.workers.client import submit
 from linnet.workers.launcher import Limits
 from linnet.workers.spec import Options
-job = submit(*given(600, 30), store={store!r}, limits=Limits(cache=2**20, timeout=3), options=Options(lease=1, grace=0.2))
-while job.progress().done < 100:
+job = submit(*given(480, 40), store={store!r}, limits=Limits(cache=2**20, timeout=3), options=Options(lease=1, grace=0.2))
+while job.progress().done < 60:
     time.sleep(0.01)
 with open({ballast!r}, "wb", buffering=0) as file:
     while True:
@@ -241,7 +255,7 @@ import os
 os.unlink({ballast!r})
 job.resume()
 job.wait(60)
-a = given(600, 30)[1]["A"].to_numpy()
+a = given(480, 40)[1]["A"].to_numpy()
 l = np.tril(job.result()["O"].to_numpy())
 print("right" if np.allclose(l @ l.T, a) else "wrong")
 job.close()
@@ -368,7 +382,7 @@ def clocks_differ(store, tmp_path, monkeypatch, **options):
         launcher=made,
         workers=3,
         limits=Limits(timeout=5, cache=2**26),
-        options=Options(lease=3.0, grace=0.5, events=("TaskStarted",)),
+        options=Options(lease=10.0, grace=0.5, events=("TaskStarted",)),
         **options,
     ) as job:
         job.wait(60)
@@ -383,13 +397,13 @@ def clocks_differ(store, tmp_path, monkeypatch, **options):
 
 def test_wall_clocks_that_differ_by_minutes(store, tmp_path, monkeypatch):
     status = clocks_differ(store, tmp_path, monkeypatch)
-    # No lease ended early: the seeds aside, nothing was begun twice.
-    assert status.begun <= status.total + 8
+    # No lease ended early: seeds aside, and what an idle worker does twice at the end, nothing was begun again.
+    assert status.begun <= status.total + 15
 
 
 def test_wall_clocks_that_differ_by_minutes_on_redis(store, tmp_path, monkeypatch, redis_server):
     status = clocks_differ(store, tmp_path, monkeypatch, ledger=redis_server.url)
-    assert status.begun <= status.total + 8
+    assert status.begun <= status.total + 15
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +16,7 @@ from linnet.errors import (
     InputError,
     JobError,
     LinnetError,
+    StoreError,
 )
 from linnet.programs import BoundProgram
 from linnet.programs.outputs import Outputs
@@ -250,7 +252,8 @@ class Job:
             self._thread.join()
             self._thread = None
             if self._parts.ledger.status().state == "finished":
-                sweep(self._parts, self._spec)
+                with suppress(StoreError):  # the job is finished all the same; delete() takes what is left
+                    sweep(self._parts, self._spec)
 
     def close(self) -> None:
         """Let go of the job; its workers go on."""

@@ -215,10 +215,17 @@ class Job:
         """Forget the job: its tiles, inputs and outputs among them, its queue and its ledger."""
         if self._parts.ledger.status().state == "running":
             self.cancel()
+            self._see_workers_off()
         self._end()
         self._parts.store.delete([key for key, _ in self._parts.store.list(f"{self._parts.address.job}/")])
         self._parts.queue.clear()
         self._parts.ledger.drop()
+
+    def _see_workers_off(self) -> None:
+        """Wait for workers to go: what they write after a deletion would stay."""
+        deadline = time.monotonic() + self._policy.silence
+        while self._parts.ledger.workers(within=self._policy.silence) and time.monotonic() < deadline:
+            time.sleep(_POLL[1])
 
     # ---- workers
 

@@ -15,20 +15,23 @@ def converted(obj: Any, chunks: Any) -> Any:
     import pandas as pd
 
     if isinstance(obj, pd.DataFrame):
-        columns = [_column(str(name), obj.iloc[:, place].array) for place, name in enumerate(obj.columns)]
+        columns = [_column(str(name), _values(obj.iloc[:, place])) for place, name in enumerate(obj.columns)]
         return matrix(columns, len(obj), chunks)
     if isinstance(obj, pd.MultiIndex):
         raise TypeError("a MultiIndex holds tuples; give one of its levels: index.get_level_values(name)")
     if isinstance(obj, pd.Series | pd.Index):
-        name, values = str(obj.name), obj.array
+        name, values = str(obj.name), _values(obj)
     elif isinstance(obj, pd.api.extensions.ExtensionArray):
         name, values = "", obj
     else:
         return None
     column = _column(name, values)
-    if isinstance(values.dtype, np.dtype):
-        return obj.to_numpy()  # the memory of the series itself
-    return line(column, len(values), chunks)
+    return values if isinstance(values, np.ndarray) else line(column, len(values), chunks)
+
+
+def _values(obj: Any) -> Any:
+    """The values of a series: the memory of NumPy's array if it is one, else pandas' own array."""
+    return obj.to_numpy() if isinstance(obj.dtype, np.dtype) else obj.array
 
 
 def _column(name: str, values: Any) -> Column:
@@ -36,8 +39,8 @@ def _column(name: str, values: Any) -> Column:
 
     def rows(start: int, stop: int) -> NDArray[Any]:
         part = values[start:stop]
-        if isinstance(values.dtype, np.dtype):
-            return part.to_numpy()
+        if isinstance(part, np.ndarray):
+            return part
         if dtype.kind in "fc":
             return part.to_numpy(dtype=dtype, na_value=np.nan)
         return np.asarray(part.to_numpy(dtype=dtype))

@@ -121,7 +121,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_task_that_kills_its_workers_is_given_up_with_its_name(launcher, store):
     options = Options(lease=1.0)
     with started(job_kernels.killing, launcher, store, workers=2, options=options, N=20) as job:
-        with pytest.raises(JobFailedError, match=r"task 0\.13 ended the worker .* times") as caught:
+        with pytest.raises(JobFailedError, match=r"task 0\.13 ended the process .* 3 times") as caught:
             job.wait(120)
         assert "B[i] = jobs_fatal(A[i])" in str(caught.value)
         assert "while it ran alone" in str(caught.value)

@@ -69,7 +69,7 @@ class Completions:
             self._queue.release(void)  # these count no more, and perhaps nobody else does the task
         for attempt in late:
             # Another attempt was first: nobody will ever read these tiles.
-            self._delete(tile_key(self._job, key, attempt.token) for key, _ in attempt.results)
+            self._delete(tile_key(self._job, key, attempt.token) for key in self._outputs(attempt.name))
         return leases
 
     def _completion(self, attempt: Attempt) -> Completion:

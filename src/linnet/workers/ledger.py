@@ -29,8 +29,6 @@ State = Literal["running", "finished", "failed", "stopped", "cancelled"]
 NO_FACTS: Mapping[str, float] = MappingProxyType({})
 PAGE = 1000
 """Children that one call of `complete` marks at most."""
-QUARANTINE_DEATHS = 3
-"""Workers that may die of a task which runs alone, before it is given up."""
 EPOCHS_BEYOND = 1024
 """How far beyond the newest token a ledger built anew begins: more epochs than may have passed unseen."""
 

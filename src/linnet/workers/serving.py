@@ -39,14 +39,13 @@ def serve(
     limits = limits or Limits()
     if limits.cold_start:
         time.sleep(limits.cold_start)
-    if limits.memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    limit_memory(limits)
     parts, spec = reopened(address)
     try:
         import_kernels(spec, allowed)
         check_blas(spec, any_blas)
         traffic, cache = open_traffic(parts, spec, limits)
-        settings = Settings(limits.width, limits.timeout, limits.runtime, name)
+        settings = Settings(limits.width, limits.timeout, limits.runtime, name, limits)
         worker = Worker(parts, spec, traffic, settings)
         if started is not None:
             started(worker)
@@ -58,6 +57,12 @@ def serve(
         return ending
     finally:
         parts.close()
+
+
+def limit_memory(limits: Limits) -> None:
+    """Let this process have no more memory than it may."""
+    if limits.memory is not None:
+        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def open_traffic(parts: Parts, spec: JobSpec, limits: Limits) -> tuple[Traffic, TileCache | None]:

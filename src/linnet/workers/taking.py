@@ -5,13 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from linnet.errors import DamagedTileError, LinnetError, MissingTileError, StoreError, WireError
+from linnet.errors import (
+    DamagedTileError,
+    JobFailedError,
+    LinnetError,
+    MissingTileError,
+    StoreError,
+    WireError,
+)
 from linnet.programs import Task
 from linnet.tiles import TileKey
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
-from linnet.workers.ledger import QUARANTINE_DEATHS, Begun, Start
+from linnet.workers.ledger import Begun, Start
 from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
 from linnet.workers.patience import Act, Patience
@@ -100,19 +107,7 @@ class Taker:
         for other in found:
             if other is not suspect:
                 self.give_back(other)
-        if suspect.deaths > QUARANTINE_DEATHS:
-            self.fail(suspect, self._verdict(suspect))
-            return []
         return [suspect]
-
-    def _verdict(self, attempt: Attempt) -> str:
-        task = attempt.task
-        where = self._calls.bound.where(task) if isinstance(task, Task) else attempt.name
-        return (
-            f"task {attempt.name} ended the worker that computed it {attempt.deaths} times, the last "
-            f"{QUARANTINE_DEATHS} while it ran alone: its kernel crashes, or needs more memory than a "
-            f"worker has\n  in {where}"
-        )
 
     # ---- reading
 
@@ -225,4 +220,6 @@ def told(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         what = str(error) or "the worker could not get more"
         return f"out of memory: {what}; use smaller tiles, or workers with more memory"
+    if isinstance(error, JobFailedError):
+        return str(error)
     return f"{type(error).__name__}: {error}"

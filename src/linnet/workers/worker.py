@@ -26,9 +26,11 @@ from linnet.programs import Task
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
+from linnet.workers.launcher import Limits
 from linnet.workers.ledger import Status
 from linnet.workers.names import Seed
 from linnet.workers.parts import Parts
+from linnet.workers.quarantine import Quarantine
 from linnet.workers.spec import JobSpec
 from linnet.workers.taking import Taker, told
 from linnet.workers.telling import Teller
@@ -58,6 +60,8 @@ class Settings:
     """Seconds it may run."""
     name: str = ""
     """Name of the worker; made up if empty."""
+    limits: Limits = field(default_factory=Limits)
+    """For processes that it starts."""
 
 
 @dataclass(slots=True)
@@ -92,6 +96,9 @@ class Worker:
         self._calls = Calls(spec)
         self._holding = Holding()
         self._teller = Teller(parts.ledger, parts.address.job, self.name, spec.options.events)
+        self._quarantine = Quarantine(
+            parts.address.store, parts.address.job, spec.bound, self._settings.limits, spec.options.imports
+        )
         self._completions = Completions(parts, spec, self._calls, traffic, self._teller)
         self._taker = Taker(
             parts,
@@ -256,6 +263,9 @@ class Worker:
 
     def _compute_one(self, attempt: Attempt) -> None:
         self._teller.started(attempt)
+        if attempt.deaths:
+            self._quarantine.compute(attempt)
+            return
         if attempt.number == 1:
             self._calls.compute(attempt)
             return

@@ -364,6 +364,13 @@ def cache_for(store: Store, job: str, limit: int | str) -> TileCache:
     return TileCache(name, limit)
 
 
+def clear_cache(store: Store, job: str) -> None:
+    """Let the tiles go that this host holds of a job."""
+    cache = cache_for(store, job, 1)
+    cache.clear()
+    cache.close()
+
+
 def _in_memory_here(path: str) -> bool:
     """Whether this machine keeps the files in its own memory: those of its disks, and shared memory itself.
 

@@ -22,6 +22,7 @@ from linnet.programs import BoundProgram
 from linnet.programs.outputs import Outputs
 from linnet.tiles import TiledArray
 from linnet.workers.address import Address
+from linnet.workers.cache import clear_cache
 from linnet.workers.failures import ended_with
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.launchers import make_launcher
@@ -36,6 +37,8 @@ from linnet.workers.submission import check_memory, job_spec, store_inputs
 
 _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
+_FAREWELL = 3.0
+"""Seconds that workers get to leave a job that is deleted."""
 _PERIOD = 0.5
 """Seconds between looks of the provisioner."""
 
@@ -217,7 +220,9 @@ class Job:
             self.cancel()
             self._see_workers_off()
         self._end()
+        self._wait_for_workers()
         self._parts.store.delete([key for key, _ in self._parts.store.list(f"{self._parts.address.job}/")])
+        clear_cache(self._parts.store, self._parts.address.job)
         self._parts.queue.clear()
         self._parts.ledger.drop()
 
@@ -228,6 +233,16 @@ class Job:
             time.sleep(_POLL[1])
 
     # ---- workers
+
+    def _wait_for_workers(self) -> None:
+        """Give workers some time to see that the job is over."""
+        deadline = time.monotonic() + _FAREWELL
+        while time.monotonic() < deadline:
+            for name in self._launcher.ended() if self._launcher is not None else ():
+                self._parts.ledger.leave(name)
+            if not self._parts.ledger.workers(within=self._policy.silence):
+                return
+            time.sleep(_POLL[0])
 
     def provision(self) -> None:
         """Let this process see to it that there are workers, while the job runs."""

@@ -12,6 +12,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -429,3 +430,19 @@ def test_a_worker_that_is_told_to_go_finishes_what_it_computes(store, number):
         status = open_parts(job.address).ledger.status()
         job.resume()
         assert open_parts(job.address).ledger.status().done == status.done
+
+
+def test_logs_are_kept_where_a_worker_failed_and_nowhere_else(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    given = {"A": TiledArray.from_numpy(np.ones(1), 1)}
+    with submit(programs.slow.bind(N=3), given, store=store, workers=1, options=QUICK) as job:
+        job.wait(60)
+    assert not list(tmp_path.glob("linnet-logs-*"))
+    failing = Processes()
+    failing.start(f"{store}#job=none", ["w"], Limits(), ())
+    while failing.pids:
+        time.sleep(0.05)
+    failing.close()
+    assert "there is no job 'none'" in (failing.problem() or "")
+    (folder,) = tmp_path.glob("linnet-logs-*")
+    assert "there is no job 'none'" in (folder / "w.log").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,11 +20,13 @@ _SHOWN = 2000
 class Processes:
     """Starts workers that outlive the client.
 
-    What they print goes to files in `logs`; one is told of when workers cannot even begin.
+    What they print goes to files in `logs`; one is told of when workers cannot even begin. Without `logs`
+    they are in a temporary directory, which is removed at the end unless a worker failed.
     """
 
     def __init__(self, *, logs: str | os.PathLike[str] | None = None) -> None:
         self._logs = Path(logs or tempfile.mkdtemp(prefix="linnet-logs-"))
+        self._temporary = logs is None
         self._lock = threading.Lock()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._told: set[str] = set()
@@ -75,7 +78,8 @@ class Processes:
             ended = [(name, child) for name, child in self._children.items() if child.poll() is not None]
         for name, child in reversed(ended):
             if child.returncode is not None and child.returncode > 0:
-                said = self._log(name).read_text(errors="replace")[-_SHOWN:].strip()
+                log = self._log(name)
+                said = log.read_text(errors="replace")[-_SHOWN:].strip() if log.exists() else ""
                 return f"worker {name} ended with status {child.returncode}: {said or 'it said nothing'}"
         return None
 
@@ -83,6 +87,8 @@ class Processes:
         with self._lock:
             for child in self._children.values():
                 child.poll()
+        if self._temporary and self.problem() is None:
+            shutil.rmtree(self._logs, ignore_errors=True)
 
     def __del__(self) -> None:
         for child in self._children.values():

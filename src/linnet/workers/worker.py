@@ -12,6 +12,8 @@ A worker may die between any two of them.
 
 from __future__ import annotations
 
+import itertools
+import math
 import os
 import queue as queues
 import socket
@@ -40,12 +42,16 @@ Ending = Literal["finished", "halted", "idle", "time is up", "told to stop"]
 
 _BATCH = 64
 """Tasks in one batch, at most."""
-_BATCH_SECONDS = 0.01
+_BATCH_SECONDS = 0.03
 """Work in one batch of short tasks: so long others may have to wait for what this worker took."""
 _SHORT = 8
 """A batch of so many holds short tasks: one thread takes them from the first step to the last."""
-_IDLE = (0.002, 0.05)
-"""Seconds between looks into an empty queue, at first and at last."""
+_IDLE = 0.001
+"""Seconds between looks into an empty queue, at first;"""
+_IDLE_LONG = {True: 0.005, False: 0.05}
+"""at last, where the queue is on this host, and where it is not."""
+_LOOK = 0.1
+"""Seconds between looks of an idle worker at what others left undone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class Worker:
         self._settings = settings or Settings()
         self.name = self._settings.name or f"{socket.gethostname()}/{os.getpid()}-{os.urandom(3).hex()}"
         self._ledger, self._queue = parts.ledger, parts.queue
-        self._options = spec.options
+        self._spec, self._options = spec, spec.options
         self._traffic = traffic
         self._calls = Calls(spec)
         self._holding = Holding()
@@ -112,7 +118,8 @@ class Worker:
             lambda: self.stop("halted"),
         )
         self._slots = threading.Semaphore(self._settings.width)
-        self._read: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
+        self._read: queues.PriorityQueue[tuple[float, int, Batch | None]] = queues.PriorityQueue()
+        self._numbers = itertools.count()
         self._computed: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
         self._stop = threading.Event()
         self._ending: Ending = "told to stop"
@@ -136,7 +143,7 @@ class Worker:
         for thread in threads:
             thread.start()
         try:
-            while (batch := self._read.get()) is not None:
+            while (batch := self._read.get()[2]) is not None:
                 self._compute(batch)
         except BaseException as error:
             self._error = self._error or error
@@ -165,7 +172,7 @@ class Worker:
             self._stop.set()
         finally:
             if part == self._take_and_read:
-                self._read.put(None)
+                self._hand_on(None)
 
     def _go(self) -> None:
         """Give back what was not done, and say goodbye."""
@@ -188,23 +195,25 @@ class Worker:
     # ---- taking and reading
 
     def _take_and_read(self) -> None:
-        pause = _IDLE[0]
+        pause, longest = _IDLE, _IDLE_LONG[self._queue.url.startswith("file:")]
+        looked = 0.0
         while self._slot() and not self._time_is_up():
             start = time.monotonic()
             attempts: list[Attempt] | None = self._taker.take(self._batch)
-            if not attempts and pause >= _IDLE[1]:
+            if not attempts and pause >= longest and start - looked > _LOOK:
+                looked = start
                 if self._is_over(self._ledger.status()):
                     return
                 attempts = self._taker.look_around()
             if attempts:
-                pause = _IDLE[0]
+                pause = _IDLE
                 self._pass_on(Batch(attempts), start)
                 continue
             self._slots.release()
             if start - self._last_work > self._settings.timeout:
                 self.stop("idle")
             self._stop.wait(pause)
-            pause = min(2 * pause, _IDLE[1])
+            pause = min(2 * pause, longest)
 
     def _slot(self, count: int = 1) -> bool:
         """Wait until so many more batches may be in hand; False if the worker stops."""
@@ -227,9 +236,17 @@ class Worker:
             self._run(batch)
             self._end(batch)
             return
-        self._read.put(batch)
+        self._hand_on(batch)
         if alone and self._slot():
             self._slots.release(self._settings.width)
+
+    def _hand_on(self, batch: Batch | None) -> None:
+        """The most urgent batch is computed first; None, the end, comes last."""
+        if batch is None or not batch.attempts:
+            urgency = -math.inf if batch is None else 0.0
+        else:
+            urgency = float(self._spec.priority(batch.attempts[0].name))
+        self._read.put((-urgency, next(self._numbers), batch))
 
     def _time_is_up(self) -> bool:
         limit = self._settings.runtime

@@ -4,8 +4,9 @@
 
 What works today: lazy arrays under NumPy's and the array API standard's names (`ln.asarray`,
 `ln.random`, `ln.fft`), dense linear algebra (`ln.linalg`), the tile programs both are made of
-(`ln.tile_program`, `ln.kernel`), and a threads engine that runs them. See the documentation
-for what is to come.
+(`ln.tile_program`, `ln.kernel`), files and object stores (`ln.from_zarr`, `ln.read_csv`, …), a
+threads engine, and stateless workers that may die at any moment (`ln.submit`). See the
+documentation for what is to come.
 """
 
 from typing import TYPE_CHECKING, Any

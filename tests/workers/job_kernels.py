@@ -39,6 +39,16 @@ def once_fatal(x):
     return x + 1
 
 
+@kernel("jobs_stuck_once", shape=lambda x: x)
+def stuck_once(x):
+    """`x + 1`; the first who sees a 13 sleeps over it for a minute."""
+    path = Path(os.environ["JOBS_STUCK"])
+    if (x == 13).any() and not path.exists():
+        path.touch()
+        time.sleep(60)
+    return x + 1
+
+
 @kernel("jobs_greedy", shape=lambda x: x)
 def greedy(x):
     """`x + 1`, with 4 GB in between."""
@@ -70,6 +80,12 @@ def killing(A: In, B: Out, N: int):
 def killing_once(A: In, B: Out, N: int):
     for i in range(N):
         B[i] = once_fatal(A[i])
+
+
+@tile_program
+def stuck(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = stuck_once(A[i])
 
 
 @tile_program

@@ -138,6 +138,15 @@ def test_a_task_during_which_workers_die_by_chance_is_not_given_up(launcher, sto
         assert path.read_text() == "0"
 
 
+def test_a_task_that_takes_far_too_long_is_also_given_to_another_worker(
+    launcher, store, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("JOBS_STUCK", str(tmp_path / "stuck"))
+    with started(job_kernels.stuck, launcher, store, workers=2, N=20) as job:
+        job.wait(40)  # less than the first attempt sleeps
+        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(20.0) + 1)
+
+
 def test_memory_that_is_not_there_is_named(launcher, store):
     limits = Limits(memory=3 * 2**30, timeout=5, cache=2**20)
     with (

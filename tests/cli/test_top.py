@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,8 @@ def test_one_look_tells_tasks_kernels_and_workers(store):
         )
     with slow(store, 20, "threads") as job:
         job.wait(60)
+        while job.progress().workers:  # they see within a moment that the job is over
+            time.sleep(0.02)
         after = invoke("top", job.address, "--once")
     assert after.exit_code == 0
     for words in ("slow: finished, 20 of 20 tasks, 0 ready", "testing_nap", "ms a task", "left"):

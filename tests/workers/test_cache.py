@@ -378,14 +378,19 @@ class TestLives:
         cache = make(limit=30 * PAGE)
         cache.put("a", tile_of(1))
 
+        context = multiprocessing.get_context("fork")
+        begun = context.Event()
+
         def child():
             assert cache.get("a") is not None
+            begun.set()
             for number in range(50):
                 assert cache.put(f"child/{number}", tile_of(number))
             cache.close()
 
-        process = multiprocessing.get_context("fork").Process(target=child)
+        process = context.Process(target=child)
         process.start()
+        assert begun.wait(30)
         for number in range(50):
             assert cache.put(f"parent/{number}", tile_of(number))
         process.join()

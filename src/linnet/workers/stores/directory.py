@@ -71,9 +71,17 @@ class DirectoryStore:
         self._writing = os.path.join(self.path, WRITING)
         self._swept = time.monotonic() - SWEEP_SECONDS
         try:
-            os.makedirs(self._writing, exist_ok=True)
+            self._make()
         except OSError as error:
             self._refuse(error, "cannot be made a store")
+
+    def _make(self) -> None:
+        """Makes the directories; somebody may be removing them meanwhile, because they are empty."""
+        for _ in range(_MAX_TRIES):
+            with contextlib.suppress(FileExistsError, FileNotFoundError):
+                os.makedirs(self._writing, exist_ok=True)
+                return
+        os.makedirs(self._writing, exist_ok=True)
 
     def put(self, key: str, parts: Sequence[Buffer]) -> None:
         path = self.file(key)

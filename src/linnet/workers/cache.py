@@ -161,9 +161,14 @@ class TileCache:
             if size < tile.nbytes or _pages(size) > self.limit:
                 return False
             with self._locked():
-                self._make_room(_pages(size))
-                os.link(file, path)
-                self._change(_pages(size))
+                if not self._make_room(_pages(size)):
+                    return False
+                self._change(_pages(size))  # first: the count may be too high, never too low
+                try:
+                    os.link(file, path)
+                except OSError:
+                    self._change(-_pages(size))
+                    raise
         except FileExistsError:
             return True
         except OSError:  # on another file system, or deleted meanwhile
@@ -178,11 +183,16 @@ class TileCache:
             return False
         unfinished = f"{self._tiles}/.{os.urandom(12).hex()}"
         with self._locked():
-            self._make_room(_pages(size))
-            file = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-            os.ftruncate(file, size)  # whoever counts from now on sees all of it
-            self._change(_pages(size))
+            if not self._make_room(_pages(size)):
+                return False
+            self._change(_pages(size))  # first: the count may be too high, never too low
+            try:
+                file = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+            except OSError:
+                self._change(-_pages(size))
+                raise
         try:
+            os.ftruncate(file, size)  # whoever counts from now on sees all of it
             write(file, parts)
             os.rename(unfinished, path)
         except BaseException:
@@ -256,11 +266,11 @@ class TileCache:
             return list(entries)
         return []
 
-    def _make_room(self, size: int) -> None:
-        """Puts out tiles until `size` bytes more are within the limit. The lock is held."""
+    def _make_room(self, size: int) -> bool:
+        """Puts out tiles until `size` bytes more are within the limit, if that can be. The lock is held."""
         used, generation = self._read_state()
         if used + size <= self.limit:
-            return
+            return True
         files = sorted(_found(self._entries()))
         used = sum(file.size for file in files)
         if used + size > self.limit:
@@ -274,6 +284,7 @@ class TileCache:
                         os.unlink(file.path)
                     used -= file.size
         self._write_state(used, generation)
+        return used + size <= self.limit  # what others are writing stays
 
     # ---- the count of bytes
 

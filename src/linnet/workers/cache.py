@@ -187,18 +187,17 @@ class TileCache:
                 return False
             self._change(_pages(size))  # first: the count may be too high, never too low
             try:
-                file = os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+                file = _created(unfinished, size)
             except OSError:
                 self._change(-_pages(size))
                 raise
         try:
-            os.ftruncate(file, size)  # whoever counts from now on sees all of it
             write(file, parts)
-            os.rename(unfinished, path)
+            with self._locked():  # whoever counts sees it under one of its names
+                os.rename(unfinished, path)
         except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(unfinished)
-                self._count(-_pages(size))
+            with self._locked():
+                self._remove(unfinished)
             raise
         finally:
             os.close(file)
@@ -206,17 +205,24 @@ class TileCache:
 
     def discard(self, keys: Iterable[str]) -> None:
         """Lets go of these tiles; those that are not held are passed over."""
-        freed = 0
-        for key in keys:
-            path = self._file(checked(key))
-            with self._mutex:
+        paths = {key: self._file(checked(key)) for key in keys}
+        with self._mutex:
+            for key in paths:
                 self._mapped.pop(key, None)
-            with contextlib.suppress(OSError):
-                size = os.stat(path).st_size
-                os.unlink(path)
-                freed += _pages(size)
-        if freed:
-            self._count(-freed, 1)
+        there = [path for path in paths.values() if os.path.exists(path)]
+        if not there:
+            return
+        # Removed and counted under one lock: whoever counts anew in between would count it twice.
+        with self._locked():
+            for path in there:
+                self._remove(path)
+
+    def _remove(self, path: str) -> None:
+        """Removes a file and what it counts for. The lock is held."""
+        with contextlib.suppress(OSError):
+            size = os.stat(path).st_size
+            os.unlink(path)
+            self._change(-_pages(size), 1)
 
     def clear(self) -> None:
         """Lets go of all tiles, whoever put them here."""
@@ -319,9 +325,17 @@ class TileCache:
         used, generation = self._read_state()
         self._write_state(used + by, generation + put_out)
 
-    def _count(self, by: int, put_out: int = 0) -> None:
-        with self._locked():
-            self._change(by, put_out)
+
+def _created(path: str, size: int) -> int:
+    """A new file that whoever counts from now on sees in its full size."""
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        os.ftruncate(file, size)
+    except OSError:
+        os.close(file)
+        os.unlink(path)
+        raise
+    return file
 
 
 def _pages(size: int) -> int:

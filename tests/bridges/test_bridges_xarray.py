@@ -120,7 +120,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "transpose": lambda x: x.transpose("lon", "lat", "time"),
     "concat": lambda x: xr.concat([x.isel(time=slice(0, 300)), x.isel(time=slice(300, None))], dim="time"),
     "concat on a new axis": lambda x: xr.concat([x, x], dim="r"),
-    "to one array": lambda x: x.to_dataarray(),
+    "to one array": lambda x: x[["pr", "tas"]].to_dataarray(),  # stores list their arrays in any order
     # the rest
     "fillna": lambda x: x.fillna(0),
     "combine_first": lambda x: x.where(x > 280).combine_first(x),

@@ -166,7 +166,10 @@ class Taker:
         lasting = self._patience.failed(act)
         self.give_back(attempt)
         if lasting:
-            self._ledger.halt("stopped", f"the store failed for {_PATIENCE:.0f} seconds: {error}")
+            with self._ledger.grouped():
+                # Should the job have been resumed meanwhile, others may have a better store.
+                if self._ledger.status().epoch == attempt.token >> 32:
+                    self._ledger.halt("stopped", f"the store failed for {_PATIENCE:.0f} seconds: {error}")
             self._halt()
         time.sleep(_PAUSE)
 

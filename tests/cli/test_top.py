@@ -21,6 +21,7 @@ from linnet.workers.parts import reopened
 from linnet.workers.spec import Options
 
 QUICK = Options(lease=1.0, grace=0.2)
+ALLOW = ["--allow", "linnet.testing.kernels"]
 
 
 def invoke(*arguments):
@@ -114,7 +115,8 @@ def test_silent_workers_are_told_from_those_that_left(store):
 
 def test_provision_keeps_workers_there_until_the_end(store):
     with slow(store, 30) as job:
-        found = invoke("provision", job.address, "--workers", "2", "--launcher", "threads", "--timeout", "1")
+        options = ["--workers", "2", "--launcher", "threads", "--timeout", "1", *ALLOW]
+        found = invoke("provision", job.address, *options)
         assert found.exit_code == 0, found.exception
         assert found.output.startswith("finished: 30 of 30 tasks")
         assert job.done()
@@ -122,7 +124,7 @@ def test_provision_keeps_workers_there_until_the_end(store):
 
 def test_provision_once_starts_what_is_missing(store):
     with slow(store, 200) as job:
-        options = ["--workers", "2", "--most", "3", "--launcher", "threads", "--once"]
+        options = ["--workers", "2", "--most", "3", "--launcher", "threads", "--once", *ALLOW]
         found = invoke("provision", job.address, *options)
         assert found.output == "2 workers started, 2 in all; the job is running\n"
         job.wait(60)
@@ -138,7 +140,7 @@ def test_provision_lets_a_job_import_nothing_unasked(store, monkeypatch):
     with submit(job_kernels.sleeping.bind(N=3), given, store=store, launcher=None, options=QUICK) as job:
         found = invoke("provision", job.address, "--launcher", "threads").exception
         assert isinstance(found, JobError)
-        assert "add --allow job_kernels if you trust" in str(found)
+        assert "start them with --allow job_kernels" in str(found)
         options = ["--launcher", "threads", "--allow", "job_kernels", "--timeout", "1"]
         assert invoke("provision", job.address, *options).exit_code == 0
         assert np.array_equal(job.result()["B"].to_numpy(), np.arange(3.0) + 1)

@@ -161,7 +161,7 @@ def test_modules_are_imported_only_where_they_are_allowed(store):
     worker = [sys.executable, "-m", "linnet.cli", "worker", job.address]
     done = subprocess.run(worker, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
-    assert "start it with --allow job_kernels" in done.stderr
+    assert "start them with --allow job_kernels" in done.stderr
 
 
 def test_a_worker_told_to_stop_gives_its_tasks_back(launcher, store):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from linnet.engines import Threads
 from linnet.errors import (
     AddressError,
     JobCancelledError,
+    JobError,
     JobFailedError,
     JobStoppedError,
     KernelError,
@@ -26,6 +29,7 @@ from linnet.workers.launcher import Limits
 from linnet.workers.parts import open_parts
 from linnet.workers.queue import Entry
 from linnet.workers.results import StoredTiles
+from linnet.workers.serving import serve
 from linnet.workers.spec import Options, spec_key, tile_key
 
 QUICK = Options(lease=1.0, grace=0.2)
@@ -261,6 +265,19 @@ def test_a_hostile_job_is_refused(store):
         parts.store.put(spec_key(job.name), [damaged])
         with pytest.raises(ln.WireError):
             attach(job.address)
+
+
+@pytest.mark.parametrize("module", ["pickle", "os", "linnet.cli.__main__", "this"])
+def test_a_stored_job_cannot_make_workers_import_anything(store, module):
+    job = factorised(store=store, launcher=None)
+    parts = open_parts(job.address)
+    spec = replace(job.spec, options=replace(job.spec.options, imports=(module,)))
+    parts.store.put(spec_key(job.name), [spec.to_bytes()])
+    with pytest.raises(JobError, match=f"wants its workers to import '{module}', which is not allowed"):
+        attach(job.address, workers=1, launcher="threads")
+    with pytest.raises(JobError, match="not allowed"):
+        serve(job.address)
+    assert "this" not in sys.modules
 
 
 def test_jobs_in_one_store_do_not_meet(store):

@@ -92,12 +92,16 @@ def attach(
     workers: int | tuple[int, int] | Policy = 0,
     launcher: str | Launcher | None = "processes",
     limits: Limits | None = None,
+    imports: Sequence[str] = (),
 ) -> Job:
     """A job by its address: to watch it, wait for it, cancel or resume it, fetch its result.
 
-    With `workers`, this process sees to it that there are so many, as `submit` does.
+    With `workers`, this process sees to it that there are so many, as `submit` does. They import the
+    modules named in `imports`, and no others, whatever the job asks for.
     """
-    return client.attach(address, workers=workers, launcher=launcher, limits=limits, kind=Job)
+    return client.attach(
+        address, workers=workers, launcher=launcher, limits=limits, imports=imports, kind=Job
+    )
 
 
 def _understood(

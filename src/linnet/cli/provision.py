@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from linnet.workers.spec import JobSpec
 
 
 def provision(
@@ -33,15 +28,16 @@ def provision(
     from linnet.workers.launcher import Limits
     from linnet.workers.launchers import make_launcher
     from linnet.workers.parts import reopened
+    from linnet.workers.serving import check_imports
 
     policy = provisioner.Policy(most=max(workers, most or workers), least=workers)
     limits = Limits(timeout=timeout)
     made = make_launcher(launcher)
     parts, spec = reopened(address)
     try:
-        _check_imports(spec, allow or ())
+        check_imports(spec, allow or ())
         if once:
-            before = provisioner.provision(parts, made, policy, limits, spec.options.imports).workers
+            before = provisioner.provision(parts, made, policy, limits, allow or ()).workers
             now = len(parts.ledger.workers(within=policy.silence))
             typer.echo(
                 f"{now - before} workers started, {now} in all; the job is {parts.ledger.status().state}"
@@ -49,18 +45,6 @@ def provision(
             return
     finally:
         parts.close()
-    with attach(address, workers=policy, launcher=made, limits=limits) as job:
+    with attach(address, workers=policy, launcher=made, limits=limits, imports=allow or ()) as job:
         job.wait()
         typer.echo(str(job.progress()))
-
-
-def _check_imports(spec: JobSpec, allowed: Sequence[str]) -> None:
-    """Who starts workers says which modules they may import; the job does not."""
-    from linnet.errors import JobError
-
-    for module in spec.options.imports:
-        if module not in allowed and not module.startswith("linnet."):
-            raise JobError(
-                f"the job wants its workers to import {module!r}; "
-                f"add --allow {module} if you trust that module"
-            )

@@ -32,6 +32,7 @@ from linnet.workers.queue import Entry
 from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
 from linnet.workers.results import outputs, sweep
+from linnet.workers.serving import check_imports
 from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key
 from linnet.workers.submission import check_memory, job_spec, store_inputs
 
@@ -77,13 +78,20 @@ class Job:
     """A job of stateless workers."""
 
     def __init__(
-        self, parts: Parts, spec: JobSpec, launcher: Launcher | None, policy: Policy, limits: Limits
+        self,
+        parts: Parts,
+        spec: JobSpec,
+        launcher: Launcher | None,
+        policy: Policy,
+        limits: Limits,
+        imports: Sequence[str],
     ) -> None:
         self._parts = parts
         self._spec = spec
         self._launcher = launcher
         self._policy = policy
         self._limits = limits
+        self._imports = imports
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._old_problem: str | None = None
@@ -248,6 +256,7 @@ class Job:
         """Let this process see to it that there are workers, while the job runs."""
         if self._launcher is None:
             return
+        check_imports(self._spec, self._imports)
         # What befell workers before the job was resumed says nothing of those to come.
         self._old_problem = self._launcher.problem()
         self._stop.clear()
@@ -256,10 +265,9 @@ class Job:
 
     def _provision(self) -> None:
         assert self._launcher is not None
-        imports = self._spec.options.imports
         while not self._stop.is_set():
             try:
-                sample = provision(self._parts, self._launcher, self._policy, self._limits, imports)
+                sample = provision(self._parts, self._launcher, self._policy, self._limits, self._imports)
             except (LinnetError, OSError):
                 # The ledger does not answer now; workers go on, and so does this.
                 self._stop.wait(_PERIOD)
@@ -332,7 +340,7 @@ def submit(
     parts.ledger.create(spec.total)
     if spec.total:
         parts.queue.put([Entry("@", spec.priority("@"))])
-    job = kind(parts, spec, made, _policy(workers), limits)
+    job = kind(parts, spec, made, _policy(workers), limits, spec.options.imports)
     job.provision()
     return job
 
@@ -343,15 +351,17 @@ def attach(
     workers: int | tuple[int, int] | Policy = 0,
     launcher: str | Launcher | None = "processes",
     limits: Limits | None = None,
+    imports: Sequence[str] = (),
     kind: type[J] = Job,
 ) -> J:
     """A job by its address: to watch it, wait for it, cancel or resume it, fetch its result.
 
-    With `workers`, this process sees to it that there are so many, as `submit` does.
+    With `workers`, this process sees to it that there are so many, as `submit` does. They import the
+    modules named in `imports`, and no others, whatever the job asks for.
     """
     parts, spec = reopened(address)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
-    job = kind(parts, spec, made, _policy(workers or 1), limits or Limits())
+    job = kind(parts, spec, made, _policy(workers or 1), limits or Limits(), imports)
     if workers:
         job.provision()
     return job

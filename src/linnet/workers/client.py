@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -26,6 +27,7 @@ from linnet.workers.cache import clear_cache
 from linnet.workers.failures import ended_with
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.launchers import make_launcher
+from linnet.workers.ledger import Status
 from linnet.workers.parts import Parts, open_parts, reopened
 from linnet.workers.provisioner import Policy, Sample, provision
 from linnet.workers.queue import Entry
@@ -39,7 +41,7 @@ from linnet.workers.submission import check_memory, job_spec, store_inputs
 _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
 _FAREWELL = 3.0
-"""Seconds that workers get to leave a job that is deleted."""
+"""Seconds that workers get to leave a job that has ended and is deleted."""
 _PERIOD = 0.5
 """Seconds between looks of the provisioner."""
 
@@ -117,14 +119,20 @@ class Job:
 
     def done(self, within: float = 0.0) -> bool:
         """Whether the job has ended, well or not, now or within some seconds."""
+        return self._ended(within) is not None
+
+    def _ended(self, within: float) -> Status | None:
+        """How the job ended, now or within some seconds; None: it runs."""
         deadline = time.monotonic() + within
-        while self._parts.ledger.status().state == "running":
+        pause = _POLL[0]
+        while (status := self._parts.ledger.status()).state == "running":
             self._look_at_workers()
             left = deadline - time.monotonic()
             if left <= 0:
-                return False
-            time.sleep(min(left, _POLL[0]))
-        return True
+                return None
+            time.sleep(min(left, pause))
+            pause = min(1.5 * pause, _POLL[1])
+        return status
 
     def lines(self, after: int) -> tuple[list[str], int]:
         """Events that workers told, as lines, from a position on; and the position to ask from next."""
@@ -169,21 +177,12 @@ class Job:
         TimeoutError if that takes longer than `timeout` seconds; the job's own error if it failed,
         stopped or was cancelled.
         """
-        start = time.monotonic()
-        pause = _POLL[0]
-        while True:
-            status = self._parts.ledger.status()
-            if status.state == "finished":
-                self._end()
-                return
-            if status.state != "running":
-                self._end()
-                raise ended_with(status, self._spec)
-            if timeout is not None and time.monotonic() - start > timeout:
-                raise TimeoutError(f"after {timeout} seconds the job is not finished; {self.progress()}")
-            self._look_at_workers()
-            time.sleep(pause)
-            pause = min(1.5 * pause, _POLL[1])
+        status = self._ended(math.inf if timeout is None else timeout)
+        if status is None:
+            raise TimeoutError(f"after {timeout} seconds the job is not finished; {self.progress()}")
+        self._end()
+        if status.state != "finished":
+            raise ended_with(status, self._spec)
 
     def _look_at_workers(self) -> None:
         """Workers that cannot even begin will not finish the job: say so."""
@@ -224,33 +223,28 @@ class Job:
 
     def delete(self) -> None:
         """Forget the job: its tiles, inputs and outputs among them, its queue and its ledger."""
+        patience = _FAREWELL
         if self._parts.ledger.status().state == "running":
             self.cancel()
-            self._see_workers_off()
+            patience = self._policy.silence
         self._end()
-        self._wait_for_workers()
+        self._see_workers_off(patience)
         self._parts.store.delete([key for key, _ in self._parts.store.list(f"{self._parts.address.job}/")])
         clear_cache(self._parts.store, self._parts.address.job)
         self._parts.queue.clear()
         self._parts.ledger.drop()
 
-    def _see_workers_off(self) -> None:
-        """Wait for workers to go: what they write after a deletion would stay."""
-        deadline = time.monotonic() + self._policy.silence
-        while self._parts.ledger.workers(within=self._policy.silence) and time.monotonic() < deadline:
-            time.sleep(_POLL[1])
-
-    # ---- workers
-
-    def _wait_for_workers(self) -> None:
-        """Give workers some time to see that the job is over."""
-        deadline = time.monotonic() + _FAREWELL
+    def _see_workers_off(self, seconds: float) -> None:
+        """Give workers time to see that the job is over: what they write after a deletion would stay."""
+        deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             for name in self._launcher.ended() if self._launcher is not None else ():
                 self._parts.ledger.leave(name)
             if not self._parts.ledger.workers(within=self._policy.silence):
                 return
             time.sleep(_POLL[0])
+
+    # ---- workers
 
     def provision(self) -> None:
         """Let this process see to it that there are workers, while the job runs."""

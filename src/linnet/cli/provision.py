@@ -37,10 +37,10 @@ def provision(
     try:
         check_imports(spec, allow or ())
         if once:
-            before = provisioner.provision(parts, made, policy, limits, allow or ()).workers
-            now = len(parts.ledger.workers(within=policy.silence))
+            seen = provisioner.provision(parts, made, policy, limits, allow or ())
             typer.echo(
-                f"{now - before} workers started, {now} in all; the job is {parts.ledger.status().state}"
+                f"{seen.started} workers started, {seen.workers + seen.started} in all; "
+                f"the job is {parts.ledger.status().state}"
             )
             return
     finally:

@@ -37,7 +37,10 @@ class Sample:
     ready: int
     leased: int
     workers: int
+    """Alive before others were started."""
     done: int
+    started: int = 0
+    """Workers that were started then."""
 
 
 def provision(
@@ -49,6 +52,7 @@ def provision(
     status = parts.ledger.status()
     size = parts.queue.size()
     running = len(parts.ledger.workers(within=policy.silence))
+    names: list[str] = []
     if status.state == "running":
         # A job whose queue is empty may have tasks that nobody put there: somebody must look.
         pending = max(size.ready + size.leased, 1)
@@ -59,4 +63,4 @@ def provision(
             for name in names:
                 parts.ledger.touch([], name)
             launcher.start(parts.address.text, names, limits, imports, parts.address.secrets)
-    return Sample(status.now, size.ready, size.leased, running, status.done)
+    return Sample(status.now, size.ready, size.leased, running, status.done, len(names))

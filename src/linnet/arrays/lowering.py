@@ -35,6 +35,7 @@ from linnet.arrays.expression import (
     Stored,
 )
 from linnet.arrays.graph import Graph, graph
+from linnet.arrays.groups import Group, load
 from linnet.arrays.needed import Box, boxes, common, folded, piece_box, union
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
@@ -73,10 +74,6 @@ def lowered(nodes: Sequence[Node]) -> tuple[Lowered, Graph]:
         while len(_programs) > _KEPT:
             _programs.popitem(last=False)
     return made, found
-
-
-View = tuple[int, ...]
-"""For each axis of a node the axis of its group it runs along, or -1 if it is of length 1."""
 
 
 class _Lowering:
@@ -184,14 +181,14 @@ class _Lowering:
     def map(self, number: int) -> None:
         entry = self.graph.entries[number]
         node = entry.node
-        group = _Group(self.graph, number)
+        group = Group(self.graph, number)
         value = group.value(number, tuple(range(node.ndim)), root=True)
         target = self.array(number)
         with self.over(self.box(number)) as indices:
             self.call_fused(group, [target[_index(indices)]], (("map", value),), node, indices)
 
     def call_fused(
-        self, group: _Group, outputs: list[Any], results: tuple[Any, ...], shaped: Node, indices: list[Any]
+        self, group: Group, outputs: list[Any], results: tuple[Any, ...], shaped: Node, indices: list[Any]
     ) -> None:
         """One call of `fused`, with the lengths of the tile where no operand shows them."""
         covered: set[int] = set()
@@ -203,7 +200,7 @@ class _Lowering:
             shape = entries[leaf].node.shape
             place = [indices[v] if v >= 0 and shape[a] != 1 else 0 for a, v in enumerate(view)]
             arguments.append(self.tile(leaf, place))
-            loads.append(_load(view, shaped.ndim))
+            loads.append(load(view, shaped.ndim))
             shown = max(shown, len(view) if loads[-1] is None else shaped.ndim)
             covered.update(v for a, v in enumerate(view) if v >= 0 and shape[a] != 1)
         # Axes of length 1 are seen in operands with as many axes, or not at all.
@@ -241,7 +238,7 @@ class _Lowering:
         first = entries[members[0]].node
         assert isinstance(first, Fold)
         operand = first.operand
-        group = _Group(self.graph, members[0])
+        group = Group(self.graph, members[0])
         value = group.value(entries[members[0]].operands[0], tuple(range(operand.ndim)), root=False)
         states = self.builder.temp(f"P{members[0]}")
         results: list[tuple[Any, ...]] = []
@@ -345,91 +342,6 @@ class _Lowering:
         with self.over([(0, n) for n in node.grid]) as indices:
             whole = self.array(self.graph.entries[number].operands[0])
             self.builder.call("copy", [target[_index(indices)]], [whole[_index([*indices, node.number])]])
-
-
-class _Group:
-    """Steps of a fused call: values by node and view, numbered as they are needed."""
-
-    def __init__(self, graph: Graph, number: int) -> None:
-        self._entries = graph.entries
-        self._group = graph.entries[number].group
-        self.leaves: dict[tuple[int, View], int] = {}
-        self._values: dict[tuple[int, View], tuple[str, int]] = {}
-        self._steps: list[tuple[Any, ...]] = []
-
-    def value(self, number: int, view: View, *, root: bool) -> int:
-        """The number of the value of a node; what it is made of gets numbers first.
-
-        Operands come before steps in the numbering, so steps are numbered at the end.
-        """
-        self._visit(number, view, root)
-        return self._number((number, view))
-
-    def steps(self) -> tuple[tuple[Any, ...], ...]:
-        """The steps, with values numbered."""
-        return tuple(
-            (op, *(self._number(value) for value in values), *extra) for op, values, extra in self._steps
-        )
-
-    def _number(self, key: tuple[int, View]) -> int:
-        kind, place = self._values[key]
-        return place if kind == "leaf" else len(self.leaves) + place
-
-    def _visit(self, number: int, view: View, root: bool) -> None:
-        pending: list[tuple[int, View, bool, bool]] = [(number, view, root, False)]
-        while pending:
-            current, seen, is_root, expanded = pending.pop()
-            key = (current, seen)
-            if key in self._values:
-                continue
-            entry = self._entries[current]
-            node = entry.node
-            if not (isinstance(node, Map | Axes) and (is_root or entry.group == self._group)):
-                self._values[key] = ("leaf", len(self.leaves))
-                self.leaves[key] = len(self.leaves)
-                continue
-            inputs = [
-                (operand, _operand_view(node, self._entries[operand].node, seen))
-                for operand in entry.operands
-            ]
-            if not expanded:
-                pending.append((current, seen, is_root, True))
-                pending.extend((operand, part, False, False) for operand, part in reversed(inputs))
-            elif isinstance(node, Axes) or node.op == "fill":
-                self._values[key] = self._values[inputs[0]]
-            else:
-                self._values[key] = ("step", len(self._steps))
-                extra = () if node.extra is None else (node.extra,)
-                self._steps.append((node.op, inputs, extra))
-
-
-def _operand_view(node: Node, operand: Node, view: View) -> View:
-    """How an operand lies in its group, given how the node that reads it does."""
-    if isinstance(node, Axes):
-        turned = [-1] * operand.ndim
-        for axis, where in enumerate(node.axes):
-            if where >= 0:
-                turned[where] = view[axis]
-        return tuple(turned)
-    offset = node.ndim - operand.ndim
-    return tuple(
-        view[axis + offset] if length != 1 or node.shape[axis + offset] == 1 else -1
-        for axis, length in enumerate(operand.shape)
-    )
-
-
-def _load(view: View, rank: int) -> View | None:
-    """The axes attribute of a load: for each axis of the group the axis of the tile, or -1.
-
-    None where the tile is broadcast as it is: its axes are the last ones of the group.
-    """
-    if len(view) <= rank and view == tuple(range(rank - len(view), rank)):
-        return None
-    axes = [-1] * rank
-    for axis, where in enumerate(view):
-        if where >= 0:
-            axes[where] = axis
-    return tuple(axes)
 
 
 def _fans(grid: list[int], axes: tuple[int, ...]) -> dict[int, int]:

@@ -31,7 +31,7 @@ class Limits:
     cache: int | None = None
     """Bytes of tiles that the workers of one host keep in memory; None: a quarter of the host's."""
     width: int = 3
-    """Batches of tasks in hand."""
+    """Batches of tasks in hand: one is read, one computed, one written. 1: one after the other."""
     timeout: float = 10.0
     """Seconds without work after which it goes."""
 

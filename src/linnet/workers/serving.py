@@ -21,7 +21,7 @@ from linnet.workers.spec import JobSpec
 from linnet.workers.store import Store
 from linnet.workers.stores.delayed import Delayed
 from linnet.workers.traffic import Traffic
-from linnet.workers.worker import Ending, Settings, Worker
+from linnet.workers.worker import Ending, Worker
 
 _REMOTE_THREADS = 8
 """Tiles on their way at a time where the store is not on this machine."""
@@ -47,8 +47,7 @@ def serve(
         check_blas(spec, any_blas)
         warm_up()
         traffic, cache = open_traffic(parts, spec, limits)
-        settings = Settings(limits.width, limits.timeout, limits.runtime, name, limits)
-        worker = Worker(parts, spec, traffic, settings)
+        worker = Worker(parts, spec, traffic, limits, name)
         if started is not None:
             started(worker)
         with threadpoolctl.threadpool_limits(1):

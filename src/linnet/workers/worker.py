@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 import queue as queues
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -28,7 +26,7 @@ from linnet.programs import Task
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
-from linnet.workers.launcher import Limits
+from linnet.workers.launcher import Limits, worker_names
 from linnet.workers.ledger import Status
 from linnet.workers.names import Seed
 from linnet.workers.parts import Parts
@@ -54,22 +52,6 @@ _LOOK = 0.1
 """Seconds between looks of an idle worker at what others left undone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How a worker works."""
-
-    width: int = 3
-    """Batches in hand: one is read, one computed, one written. 1: one after the other."""
-    timeout: float = 10.0
-    """Seconds without work after which it goes."""
-    runtime: float | None = None
-    """Seconds it may run."""
-    name: str = ""
-    """Name of the worker; made up if empty."""
-    limits: Limits = field(default_factory=Limits)
-    """For processes that it starts."""
-
-
 @dataclass(slots=True)
 class Batch:
     """Tasks that go through the stages together."""
@@ -89,13 +71,14 @@ class Batch:
 
 
 class Worker:
-    """Works on one job until it ends, or there is nothing to do, or time is up."""
+    """Works on one job until it ends, or there is nothing to do, or time is up.
 
-    def __init__(
-        self, parts: Parts, spec: JobSpec, traffic: Traffic, settings: Settings | None = None
-    ) -> None:
-        self._settings = settings or Settings()
-        self.name = self._settings.name or f"{socket.gethostname()}/{os.getpid()}-{os.urandom(3).hex()}"
+    Of its limits, those of memory and the store are set by whoever makes it.
+    """
+
+    def __init__(self, parts: Parts, spec: JobSpec, traffic: Traffic, limits: Limits, name: str = "") -> None:
+        self._limits = limits
+        self.name = name or worker_names(1)[0]
         self._ledger, self._queue = parts.ledger, parts.queue
         self._spec, self._options = spec, spec.options
         self._traffic = traffic
@@ -103,7 +86,7 @@ class Worker:
         self._holding = Holding()
         self._teller = Teller(parts.ledger, parts.address.job, self.name, spec.options.events)
         self._quarantine = Quarantine(
-            parts.address.store, parts.address.job, spec.bound, self._settings.limits, spec.options.imports
+            parts.address.store, parts.address.job, spec.bound, limits, spec.options.imports
         )
         self._completions = Completions(parts, spec, self._calls, traffic, self._teller)
         self._taker = Taker(
@@ -117,7 +100,7 @@ class Worker:
             self.name,
             lambda: self.stop("halted"),
         )
-        self._slots = threading.Semaphore(self._settings.width)
+        self._slots = threading.Semaphore(limits.width)
         self._read: queues.PriorityQueue[tuple[float, int, Batch | None]] = queues.PriorityQueue()
         self._numbers = itertools.count()
         self._computed: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
@@ -210,7 +193,7 @@ class Worker:
                 self._pass_on(Batch(attempts), start)
                 continue
             self._slots.release()
-            if start - self._last_work > self._settings.timeout:
+            if start - self._last_work > self._limits.timeout:
                 self.stop("idle")
             self._stop.wait(pause)
             pause = min(2 * pause, longest)
@@ -226,7 +209,7 @@ class Worker:
     def _pass_on(self, batch: Batch, start: float) -> None:
         """Read the tiles of a batch, and hand it on; one that killed workers is alone in hand."""
         alone = batch.attempts[0].deaths > 0
-        if alone and not self._slot(self._settings.width - 1):
+        if alone and not self._slot(self._limits.width - 1):
             return
         batch.attempts = [attempt for attempt in batch.attempts if self._taker.read(attempt)]
         batch.took(start)
@@ -238,7 +221,7 @@ class Worker:
             return
         self._hand_on(batch)
         if alone and self._slot():
-            self._slots.release(self._settings.width)
+            self._slots.release(self._limits.width)
 
     def _hand_on(self, batch: Batch | None) -> None:
         """The most urgent batch is computed first; None, the end, comes last."""
@@ -249,7 +232,7 @@ class Worker:
         self._read.put((-urgency, next(self._numbers), batch))
 
     def _time_is_up(self) -> bool:
-        limit = self._settings.runtime
+        limit = self._limits.runtime
         if limit is not None and time.monotonic() - self._started + 2 * self._longest + 0.05 * limit > limit:
             self.stop("time is up")
         return self._stop.is_set()

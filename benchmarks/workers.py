@@ -31,7 +31,7 @@ from linnet.programs import BoundProgram, In, Out, tile_program
 from linnet.testing.kernels import nap, step
 from linnet.tiles import TiledArray
 from linnet.workers.client import Job, submit
-from linnet.workers.launcher import Limits, worker_names
+from linnet.workers.launcher import Limits, Order, worker_names
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.queue import Entry
 from linnet.workers.spec import Options
@@ -81,7 +81,7 @@ def measured(
     try:
         parts.queue.clear()
         begun = time.monotonic()
-        launcher.start(job.address, worker_names(workers), limits, job.spec.options.imports)
+        launcher.start(Order(job.address, worker_names(workers), limits, job.spec.options.imports))
         while len(parts.ledger.workers(within=60)) < workers:
             time.sleep(0.05)
             if (problem := launcher.problem()) is not None:

@@ -30,7 +30,7 @@ from linnet.tiles import TiledArray
 from linnet.tiles.codec import encoded
 from linnet.workers import client, serving, taking
 from linnet.workers.client import submit
-from linnet.workers.launcher import Limits
+from linnet.workers.launcher import Limits, Order
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
@@ -363,11 +363,10 @@ class WrongClocks(Processes):
 
     offsets = itertools.cycle(["60", "-60", "0"])
 
-    def start(self, address, names, limits, imports, secrets=None):
-        for name in names:
-            super().start(
-                address, [name], limits, imports, {**(secrets or {}), "WORKER_CLOCK": next(self.offsets)}
-            )
+    def start(self, order):
+        for name in order.names:
+            clock = {"WORKER_CLOCK": next(self.offsets)}
+            super().start(replace(order, names=[name], secrets={**order.secrets, **clock}))
 
 
 def clocks_differ(store, tmp_path, monkeypatch, **options):
@@ -439,7 +438,7 @@ def test_logs_are_kept_where_a_worker_failed_and_nowhere_else(store, tmp_path, m
         job.wait(60)
     assert not list(tmp_path.glob("linnet-logs-*"))
     failing = Processes()
-    failing.start(f"{store}#job=none", ["w"], Limits(), ())
+    failing.start(Order(f"{store}#job=none", ["w"]))
     while failing.pids:
         time.sleep(0.05)
     failing.close()

@@ -9,11 +9,8 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 from typing import Protocol
-
-NO_SECRETS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +37,26 @@ class Limits:
         return replace(self, memory=memory)
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Workers to be started."""
+
+    address: str
+    """Of their job."""
+    names: Sequence[str]
+    """Of the workers, one for each."""
+    limits: Limits = Limits()
+    imports: Sequence[str] = ()
+    """Modules that they may import, and no others."""
+    secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Variables for their environment, which belong nowhere else."""
+
+
 class Launcher(Protocol):
     """Starts workers."""
 
-    def start(
-        self,
-        address: str,
-        names: Sequence[str],
-        limits: Limits,
-        imports: Sequence[str],
-        secrets: Mapping[str, str] = NO_SECRETS,
-    ) -> None:
-        """Start a worker of each name for the job at an address, and return without waiting.
-
-        Modules in `imports` may be imported by the worker, no others; `secrets` are variables for its
-        environment, and belong nowhere else.
-        """
+    def start(self, order: Order) -> None:
+        """Start these workers, and return without waiting for them."""
         ...
 
     def ended(self) -> list[str]:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linnet.workers.launcher import Launcher, Limits, worker_names
+from linnet.workers.launcher import Launcher, Limits, Order, worker_names
 from linnet.workers.parts import Parts
 
 
@@ -62,5 +62,5 @@ def provision(
             names = worker_names(missing)
             for name in names:
                 parts.ledger.touch([], name)
-            launcher.start(parts.address.text, names, limits, imports, parts.address.secrets)
+            launcher.start(Order(parts.address.text, names, limits, imports, parts.address.secrets))
     return Sample(status.now, size.ready, size.leased, running, status.done, len(names))

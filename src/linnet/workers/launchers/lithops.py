@@ -7,12 +7,12 @@ a call for each task would take longer than the tasks.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from linnet.errors import MissingExtraError
-from linnet.workers.launcher import NO_SECRETS, Limits
+from linnet.workers.launcher import Limits, Order
 
 
 class Lithops:
@@ -34,17 +34,15 @@ class Lithops:
         self._calls: dict[str, Any] = {}
         self._told: set[str] = set()
 
-    def start(
-        self,
-        address: str,
-        names: Sequence[str],
-        limits: Limits,
-        imports: Sequence[str],
-        secrets: Mapping[str, str] = NO_SECRETS,
-    ) -> None:
-        for name in names:
-            given = {"address": address, "name": name, "limits": asdict(limits), "imports": list(imports)}
-            self._calls[name] = self._executor.call_async(work, {"given": given}, extra_env=dict(secrets))
+    def start(self, order: Order) -> None:
+        shared = {
+            "address": order.address,
+            "limits": asdict(order.limits),
+            "imports": list(order.imports),
+        }
+        for name in order.names:
+            given = {"given": {**shared, "name": name}}
+            self._calls[name] = self._executor.call_async(work, given, extra_env=dict(order.secrets))
 
     def ended(self) -> list[str]:
         found = [name for name, call in self._calls.items() if name not in self._told and call.done]

@@ -8,10 +8,9 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from linnet.workers.launcher import NO_SECRETS, Limits
+from linnet.workers.launcher import Order
 
 _SHOWN = 2000
 """Characters of a log that are shown."""
@@ -31,24 +30,17 @@ class Processes:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._told: set[str] = set()
 
-    def start(
-        self,
-        address: str,
-        names: Sequence[str],
-        limits: Limits,
-        imports: Sequence[str],
-        secrets: Mapping[str, str] = NO_SECRETS,
-    ) -> None:
+    def start(self, order: Order) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
-        for name in names:
+        for name in order.names:
             log = self._log(name)
             with open(log, "wb") as out:
                 child = subprocess.Popen(
-                    command(address, name, limits, imports),
+                    command(order, name),
                     stdin=subprocess.DEVNULL,
                     stdout=out,
                     stderr=subprocess.STDOUT,
-                    env={**environment(), **secrets},
+                    env={**environment(), **order.secrets},
                     start_new_session=True,
                 )
             with self._lock:
@@ -99,8 +91,9 @@ class Processes:
         return f"Processes(logs={str(self._logs)!r})"
 
 
-def command(address: str, name: str, limits: Limits, imports: Sequence[str]) -> list[str]:
-    """The command line of a worker; secrets are not in it."""
+def command(order: Order, name: str) -> list[str]:
+    """The command line of one of the workers; secrets are not in it."""
+    limits = order.limits
     options: list[str] = ["--name", name, "--width", str(limits.width), "--timeout", str(limits.timeout)]
     for option, value in (
         ("--memory", limits.memory),
@@ -111,9 +104,9 @@ def command(address: str, name: str, limits: Limits, imports: Sequence[str]) -> 
     ):
         if value is not None:
             options += [option, str(value)]
-    for module in imports:
+    for module in order.imports:
         options += ["--allow", module]
-    return [sys.executable, "-m", "linnet.cli", "worker", address, *options]
+    return [sys.executable, "-m", "linnet.cli", "worker", order.address, *options]
 
 
 def environment() -> dict[str, str]:

@@ -7,11 +7,11 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from linnet.errors import JobError
-from linnet.workers.launcher import NO_SECRETS, Limits
+from linnet.workers.launcher import Order
 from linnet.workers.launchers.processes import command, environment
 
 _SHOWN = 2000
@@ -43,19 +43,12 @@ class Slurm:
         self.jobs: list[str] = []
         """Numbers of the Slurm jobs that were submitted."""
 
-    def start(
-        self,
-        address: str,
-        names: Sequence[str],
-        limits: Limits,
-        imports: Sequence[str],
-        secrets: Mapping[str, str] = NO_SECRETS,
-    ) -> None:
+    def start(self, order: Order) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
-        for name in names:
+        for name in order.names:
             done = subprocess.run(
-                self._call(name, command(address, name, limits, imports)),
-                env={**environment(), **secrets},
+                self._call(name, command(order, name)),
+                env={**environment(), **order.secrets},
                 capture_output=True,
                 text=True,
                 check=False,

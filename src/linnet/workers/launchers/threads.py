@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
 
-from linnet.workers.launcher import NO_SECRETS, Limits
+from linnet.workers.launcher import Order
 from linnet.workers.serving import serve
 from linnet.workers.worker import Worker
 
@@ -20,28 +19,19 @@ class WorkerThreads:
         self.workers: dict[str, Worker] = {}
         """Those that were started, by name."""
 
-    def start(
-        self,
-        address: str,
-        names: Sequence[str],
-        limits: Limits,
-        imports: Sequence[str],
-        secrets: Mapping[str, str] = NO_SECRETS,
-    ) -> None:
-        os.environ.update(secrets)
-        for name in names:
-            thread = threading.Thread(
-                target=self._serve, args=(address, name, limits, tuple(imports)), name=name, daemon=True
-            )
+    def start(self, order: Order) -> None:
+        os.environ.update(order.secrets)
+        for name in order.names:
+            thread = threading.Thread(target=self._serve, args=(order, name), name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
 
-    def _serve(self, address: str, name: str, limits: Limits, imports: Sequence[str]) -> None:
+    def _serve(self, order: Order, name: str) -> None:
         def started(worker: Worker) -> None:
             self.workers[name] = worker
 
         try:
-            serve(address, name, limits, imports, started=started)
+            serve(order.address, name, order.limits, order.imports, started=started)
         except Exception as error:
             self._problem = f"worker {name}: {type(error).__name__}: {error}"
 

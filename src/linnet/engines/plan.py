@@ -11,7 +11,7 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Mapping
 
-from linnet.engines.schedule import Ranking
+from linnet.planning.schedule import Ranking
 from linnet.programs import BoundProgram, Call, Task
 from linnet.tiles import TiledArray
 

@@ -19,8 +19,8 @@ from contextlib import AbstractContextManager
 from linnet.engines.budget import Budget, Needs
 from linnet.engines.mapping import loaded
 from linnet.engines.plan import Plan
-from linnet.engines.schedule import Schedule
 from linnet.engines.store import TileStore
+from linnet.planning.schedule import Schedule
 from linnet.programs import BoundProgram, Call, Out, Temp
 from linnet.programs.shapes import operands
 from linnet.tiles import TiledArray, TileKey

@@ -21,12 +21,12 @@ from linnet.engines.execute import Done, Executor
 from linnet.engines.plan import Plan
 from linnet.engines.pool import POOL
 from linnet.engines.residency import Residency
-from linnet.engines.schedule import Schedule
 from linnet.engines.store import TileStore
 from linnet.engines.telling import Telling
 from linnet.errors import ProgramError
 from linnet.events import TaskReady
 from linnet.kernels import get as get_kernel
+from linnet.planning.schedule import Schedule
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
 

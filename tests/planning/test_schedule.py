@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.engines.schedule import Ranking, Schedule, finishing, longest_paths
+from linnet.planning.schedule import Ranking, Schedule, finishing, longest_paths
 
 
 def graph(count, edges):

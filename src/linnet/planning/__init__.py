@@ -1,0 +1,1 @@
+"""Where tasks run: clusters, policies, plans and what they cost."""

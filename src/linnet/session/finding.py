@@ -17,7 +17,14 @@ from linnet.engines import Engine
 from linnet.errors import InputError
 
 GROUP = "linnet.engines"
-_BUILT_IN = {"threads": "linnet.engines:Threads", "stateless": "linnet.engines.stateless:Stateless"}
+_BUILT_IN = {
+    "threads": "linnet.engines:Threads",
+    "stateless": "linnet.engines.stateless:Stateless",
+    "ray": "linnet.engines.ray:Ray",
+    "dask": "linnet.engines.dask:Dask",
+    "mpi": "linnet.engines.mpi:MPI",
+    "simulated": "linnet.engines.simulated:Simulated",
+}
 
 
 def engine_names() -> tuple[str, ...]:

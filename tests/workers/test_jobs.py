@@ -267,6 +267,21 @@ def test_a_hostile_job_is_refused(store):
             attach(job.address)
 
 
+def test_strange_keys_beside_the_tiles_disturb_nobody(store):
+    job = factorised(store=store, launcher=None)
+    parts = open_parts(job.address)
+    for strange in ("O/x.1=5", "O/1.1=five", "O/=3", "O/1.-1=2", "job.old"):
+        parts.store.put(f"{job.name}/{strange}", [b"strange"])
+    with attach(job.address, workers=1, launcher="threads") as workers:
+        workers.wait(60)
+        parts.ledger.drop()
+        workers.resume()
+        workers.wait(60)
+        assert np.allclose(lower(workers) @ lower(workers).T, matrix(60))
+        workers.delete()
+        assert not list(parts.store.list(f"{job.name}/"))
+
+
 @pytest.mark.parametrize("module", ["pickle", "os", "linnet.cli.__main__", "this"])
 def test_a_stored_job_cannot_make_workers_import_anything(store, module):
     job = factorised(store=store, launcher=None)

@@ -17,7 +17,8 @@ from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TileKey
 from linnet.workers.names import Seed, name_of
 from linnet.workers.queue import Lease
-from linnet.workers.spec import JobSpec
+from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.traffic import Traffic
 
 
 @dataclass(slots=True, eq=False)
@@ -47,8 +48,9 @@ class Attempt:
 class Calls:
     """Tasks of one job as calls of kernels."""
 
-    def __init__(self, spec: JobSpec) -> None:
+    def __init__(self, spec: JobSpec, job: str) -> None:
         self.bound: BoundProgram = spec.bound
+        self._job = job
         self._inputs = spec.inputs
         self._shapes = Shapes(spec.bound, spec.described)
         self._roles = spec.program.arrays
@@ -65,8 +67,27 @@ class Calls:
         """The tiles that a call reads, each once."""
         return list(dict.fromkeys(operands(call.args)))
 
-    def source(self, key: TileKey, published: Mapping[str, int]) -> int | Tile | None:
-        """The token a tile is stored under, None for an input, or the tile itself if it is filled."""
+    def read(self, attempt: Attempt, traffic: Traffic) -> None:
+        """Bring what an attempt at a task needs: its call and its tiles."""
+        assert isinstance(attempt.task, Task)
+        attempt.call = self.bound.call(attempt.task)
+        stored: dict[TileKey, str] = {}
+        for key in self.operands(attempt.call):
+            source = self.source(key, attempt.published)
+            if isinstance(source, str):
+                stored[key] = source
+            else:
+                attempt.tiles[key] = source
+        attempt.tiles.update(zip(stored, traffic.read(list(stored.values())), strict=True))
+
+    def write(self, attempt: Attempt, traffic: Traffic) -> list[tuple[TileKey, Tile]]:
+        """Store what an attempt computed, under its token; returns what anybody needs of it."""
+        needed = [(key, tile) for key, tile in attempt.results if self.is_needed(key)]
+        traffic.write([(tile_key(self._job, key, attempt.token), tile) for key, tile in needed])
+        return needed
+
+    def source(self, key: TileKey, published: Mapping[str, int]) -> str | Tile:
+        """Where a tile is stored, or the tile itself if it is filled."""
         role = self._roles[key.array]
         if isinstance(role, In):
             given = self._inputs[key.array]
@@ -78,10 +99,10 @@ class Calls:
             if key.index in given.absent:
                 assert given.fill is not None
                 return np.full(given.layout.tile_shape(key.index), given.fill, given.dtype, order="F")
-            return None
+            return tile_key(self._job, key, None)
         writer = self.bound.writer(key)
         if writer is not None:
-            return published[name_of(writer)]
+            return tile_key(self._job, key, published[name_of(writer)])
         if isinstance(role, Out) and role.fill is not None:
             shape, dtype = self._shapes.filled(key)
             return np.full(shape, role.fill, dtype, order="F")
@@ -112,6 +133,10 @@ class Calls:
     def is_needed(self, key: TileKey) -> bool:
         """Whether anybody reads a tile, or it is part of the result."""
         return not isinstance(self._roles[key.array], Temp) or bool(self.bound.readers(key))
+
+    def is_input(self, key: TileKey) -> bool:
+        """Whether no task writes a tile."""
+        return isinstance(self._roles[key.array], In)
 
     def is_temporary(self, key: TileKey) -> bool:
         """Whether a tile may be deleted when nobody needs it."""

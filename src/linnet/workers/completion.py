@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Literal
 
 from linnet.errors import DamagedTileError, MissingTileError, StoreError
-from linnet.programs import In, Task
+from linnet.programs import Task
 from linnet.tiles import TileKey
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.expansion import children_of
@@ -37,9 +37,7 @@ class Completions:
 
     def write(self, attempt: Attempt) -> None:
         """Store the results of an attempt under its token."""
-        needed = [(key, tile) for key, tile in attempt.results if self._calls.is_needed(key)]
-        self._traffic.write([(tile_key(self._job, key, attempt.token), tile) for key, tile in needed])
-        self._teller.written(needed)
+        self._teller.written(self._calls.write(attempt, self._traffic))
 
     def complete(self, attempts: Sequence[Attempt], claim: int) -> list[Lease]:
         """Tell the ledger, put ready children into the queue, take the tasks out of it.
@@ -117,7 +115,7 @@ class Completions:
 
     # ---- what was lost
 
-    def recover(self, attempt: Attempt, error: StoreError) -> Recovery:
+    def recover(self, attempt: Attempt) -> Recovery:
         """Let the tasks whose tiles an attempt misses run again.
 
         An attempt whose task was done meanwhile misses its tiles because they were deleted: it is over.
@@ -127,7 +125,7 @@ class Completions:
             return "over"
         assert attempt.call is not None
         lost = [key for key in self._calls.operands(attempt.call) if not self._readable(attempt, key)]
-        if any(isinstance(self._spec.program.arrays[key.array], In) for key in lost):
+        if any(map(self._calls.is_input, lost)):
             return "hopeless"
         bound = self._calls.bound
         waits = bool(lost)
@@ -143,12 +141,11 @@ class Completions:
 
     def _readable(self, attempt: Attempt, key: TileKey) -> bool:
         source = self._calls.source(key, attempt.published)
-        if source is not None and not isinstance(source, int):
+        if not isinstance(source, str):
             return True
-        place = tile_key(self._job, key, source)
         try:
-            self._traffic.read([place])
+            self._traffic.read([source])
         except (MissingTileError, DamagedTileError):
-            self._delete([place] if isinstance(source, int) else [])
+            self._delete([] if self._calls.is_input(key) else [source])
             return False
         return True

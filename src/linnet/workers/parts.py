@@ -24,10 +24,6 @@ class Parts:
     ledger: Ledger
     queue: Queue
 
-    def spec(self) -> JobSpec:
-        """The job as it was stored; AddressError if there is none."""
-        return _spec(self.store, self.address)
-
     def close(self) -> None:
         """Let go of connections and files."""
         self.queue.close()

@@ -14,16 +14,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from linnet.errors import JobFailedError, LinnetError
 from linnet.programs import BoundProgram, Task
-from linnet.tiles import Tile, TileKey
+from linnet.tiles.codec import Compression
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.launcher import Limits
 from linnet.workers.names import named
-from linnet.workers.spec import JobSpec, spec_key, tile_key
+from linnet.workers.spec import JobSpec, spec_key
 from linnet.workers.store import open_store
+from linnet.workers.traffic import Traffic
 
 DEATHS = 3
 """Processes that may die of a task before it is given up."""
@@ -99,27 +100,17 @@ def main() -> None:
 
 
 def _computed(given: dict[str, Any], import_kernels: Any) -> float:
-    from linnet.tiles.codec import decoded, encoded
-
     store, job = open_store(given["store"]), given["job"]
     spec = JobSpec.from_bytes(memoryview(store.get(spec_key(job))))
     import_kernels(spec, given["imports"])
-    calls = Calls(spec)
-    task = named(given["name"])
-    assert isinstance(task, Task)
-    attempt = Attempt(given["name"], task, None, (), given["token"], published=given["published"])
-    attempt.call = calls.bound.call(task)
-    for key in calls.operands(attempt.call):
-        source = calls.source(key, attempt.published)
-        if source is None or isinstance(source, int):
-            place = tile_key(job, key, source)
-            source = decoded(store.get(place), place)
-        attempt.tiles[key] = source
+    calls = Calls(spec, job)
+    traffic = Traffic(store, None, cast("Compression | None", spec.options.compression), threads=1)
+    attempt = Attempt(
+        given["name"], named(given["name"]), None, (), given["token"], published=given["published"]
+    )
+    calls.read(attempt, traffic)
     calls.compute(attempt)
-    results: list[tuple[TileKey, Tile]] = attempt.results
-    for key, tile in results:
-        if calls.is_needed(key):
-            store.put(tile_key(job, key, attempt.token), encoded(tile))
+    calls.write(attempt, traffic)
     return attempt.seconds
 
 

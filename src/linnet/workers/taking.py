@@ -14,7 +14,6 @@ from linnet.errors import (
     WireError,
 )
 from linnet.programs import Task
-from linnet.tiles import TileKey
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
@@ -23,7 +22,7 @@ from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
 from linnet.workers.patience import Act, Patience
 from linnet.workers.queue import Entry, Lease
-from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.spec import JobSpec
 from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
@@ -51,7 +50,6 @@ class Taker:
         halt: Callable[[], None],
     ) -> None:
         self._ledger, self._queue = parts.ledger, parts.queue
-        self._job = parts.address.job
         self._spec, self._calls, self._traffic = spec, calls, traffic
         self._completions = completions
         self._teller = teller
@@ -116,18 +114,7 @@ class Taker:
         if isinstance(attempt.task, Seed):
             return True
         try:
-            attempt.call = self._calls.bound.call(attempt.task)
-            stored: dict[str, None] = {}
-            keys: list[TileKey] = []
-            for key in self._calls.operands(attempt.call):
-                source = self._calls.source(key, attempt.published)
-                if source is None or isinstance(source, int):
-                    stored[tile_key(self._job, key, source)] = None
-                    keys.append(key)
-                else:
-                    attempt.tiles[key] = source
-            found = self._traffic.read(list(stored))
-            attempt.tiles.update(zip(keys, found, strict=True))
+            self._calls.read(attempt, self._traffic)
             self._teller.read(attempt.tiles)
         except (MissingTileError, DamagedTileError) as error:
             self._lost(attempt, error)
@@ -144,7 +131,7 @@ class Taker:
     def _lost(self, attempt: Attempt, error: StoreError) -> None:
         """A tile is not there: let its task run again, unless this attempt is late anyway."""
         try:
-            what = self._completions.recover(attempt, error)
+            what = self._completions.recover(attempt)
         except StoreError as failing:  # it does not even tell what is missing
             self.troubled(attempt, failing, "read")
             return

@@ -82,7 +82,7 @@ class Worker:
         self._ledger, self._queue = parts.ledger, parts.queue
         self._spec, self._options = spec, spec.options
         self._traffic = traffic
-        self._calls = Calls(spec)
+        self._calls = Calls(spec, parts.address.job)
         self._holding = Holding()
         self._teller = Teller(parts.ledger, parts.address.job, self.name, spec.options.events)
         self._quarantine = Quarantine(

@@ -1,0 +1,51 @@
+"""A task computed in a process of its own, as workers do with one that may have killed others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from linnet.errors import JobFailedError
+from linnet.testing import kernels as programs
+from linnet.tiles import TiledArray, TileKey
+from linnet.tiles.codec import decoded
+from linnet.workers.attempt import Attempt
+from linnet.workers.client import submit
+from linnet.workers.launcher import Limits
+from linnet.workers.names import named
+from linnet.workers.parts import open_parts
+from linnet.workers.quarantine import Quarantine
+from linnet.workers.spec import Options, tile_key
+
+pytestmark = pytest.mark.slow
+
+LENGTH = 4096
+"""Elements of a tile."""
+
+
+def attempted(store, divisor, compression=None):
+    """The bytes that a task of its own process stored."""
+    inputs = {
+        "A": TiledArray.from_numpy(np.ones(LENGTH), LENGTH),
+        "B": TiledArray.from_numpy(np.full(LENGTH, divisor), LENGTH),
+    }
+    options = Options(compression=compression)
+    bound = programs.divided.bind(N=1)
+    with submit(bound, inputs, store=store, launcher=None, options=options) as job:
+        attempt = Attempt("0.0", named("0.0"), None, (), token=17)
+        Quarantine(store, job.name, job.spec.bound, Limits(), job.spec.options.imports).compute(attempt)
+        assert attempt.seconds > 0
+        return open_parts(job.address).store.get(tile_key(job.name, TileKey("C", (0,)), 17))
+
+
+def test_tiles_are_compressed_as_the_job_asks(tmp_path):
+    plain = attempted(str(tmp_path / "plain"), 4.0)
+    packed = attempted(str(tmp_path / "packed"), 4.0, "zstd")
+    assert len(memoryview(plain)) > 8 * LENGTH > 10 * len(memoryview(packed))
+    for data in (plain, packed):
+        assert np.array_equal(decoded(data, "C"), np.full(LENGTH, 0.25))
+
+
+def test_an_error_of_the_kernel_is_told_as_it_is(tmp_path):
+    with pytest.raises(JobFailedError, match="a divisor is 0"):
+        attempted(str(tmp_path), 0.0)

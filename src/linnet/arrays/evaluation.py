@@ -12,6 +12,7 @@ from linnet.arrays.building import each_tile
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.graph import Graph
 from linnet.arrays.lowering import Lowered, lowered
+from linnet.arrays.spreading import Nodes
 from linnet.engines import Engine
 from linnet.events import Sink
 from linnet.session import current_engine
@@ -31,7 +32,7 @@ def computed(
     if engine.memory is not None:
         # Tiles of a stored array may lie in files: they are copied one by one, as the engine does it.
         nodes = [each_tile("copy", node, node.dtype) if isinstance(node, Stored) else node for node in nodes]
-    program, graph = lowered(nodes)
+    program, graph = lowered(nodes, nodes_of(engine))
     places: dict[str, NDArray[Any]] = {}
     out: dict[str, TiledArray] = {}
     for node, name in zip(nodes, program.outputs, strict=True):
@@ -57,8 +58,8 @@ def persisted(
     """The nodes computed and kept in tiles; what is in memory already stays as it is."""
     if all(isinstance(node, Source | Stored) for node in nodes):
         return list(nodes)
-    program, graph = lowered(nodes)
     engine = current_engine() if engine is None else engine
+    program, graph = lowered(nodes, nodes_of(engine))
     made = engine.run(program.bound, inputs_of(program, graph), events=events)
     found: list[Node] = []
     for node, name in zip(nodes, program.outputs, strict=True):
@@ -67,6 +68,11 @@ def persisted(
         else:
             found.append(Stored(TiledArray(node.layout, node.dtype, made.tiles(name))))
     return found
+
+
+def nodes_of(engine: Engine) -> Nodes:
+    """The nodes that an engine runs programs on."""
+    return Nodes.of(getattr(engine, "cluster", None))
 
 
 def inputs_of(program: Lowered, graph: Graph) -> dict[str, TiledArray]:

@@ -52,7 +52,7 @@ def graph(nodes: Sequence[Node]) -> Graph:
     known: dict[tuple[Any, ...], int] = {}
     entries: list[Vertex] = []
     keys: list[tuple[Any, ...]] = []
-    for node in _ordered(nodes):
+    for node in ordered(nodes):
         operands = tuple(numbers[id(each)] for each in node.operands)
         key = _key(node, operands)
         identity = (*key, _identity(node))
@@ -72,7 +72,7 @@ def graph(nodes: Sequence[Node]) -> Graph:
     return Graph(entries, wanted, (tuple(keys), tuple(wanted)), folds)
 
 
-def _ordered(nodes: Sequence[Node]) -> list[Node]:
+def ordered(nodes: Sequence[Node]) -> list[Node]:
     """Operands before those who read them; without recursion, since chains may be long."""
     done: set[int] = set()
     order: list[Node] = []

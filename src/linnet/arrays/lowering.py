@@ -37,12 +37,10 @@ from linnet.arrays.expression import (
 from linnet.arrays.graph import Graph, graph
 from linnet.arrays.groups import Group, load
 from linnet.arrays.needed import Box, boxes, common, folded, piece_box, union
+from linnet.arrays.spreading import ONE, Nodes, fold_levels, spread
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
-from linnet.tiles.layout import Boundaries
-
-_FAN_IN = 16
-"""States of a fold that one task joins."""
+from linnet.tiles.layout import Boundaries, regular
 
 _KEPT = 256
 _programs: OrderedDict[tuple[Any, ...], Lowered] = OrderedDict()
@@ -60,25 +58,27 @@ class Lowered:
     """For each node asked for the name of its array; None if it is a source itself."""
 
 
-def lowered(nodes: Sequence[Node]) -> tuple[Lowered, Graph]:
-    """The program for some nodes, and the graph it was made from."""
-    found = graph(nodes)
+def lowered(wanted: Sequence[Node], nodes: Nodes = ONE) -> tuple[Lowered, Graph]:
+    """The program for an expression on these nodes, and the graph it was made from."""
+    found = graph(spread(wanted, nodes))
+    key = (found.key, nodes)
     with _lock:
-        made = _programs.get(found.key)
+        made = _programs.get(key)
         if made is not None:
-            _programs.move_to_end(found.key)
+            _programs.move_to_end(key)
             return made, found
-    made = _Lowering(found).program()
+    made = _Lowering(found, nodes).program()
     with _lock:
-        _programs[found.key] = made
+        _programs[key] = made
         while len(_programs) > _KEPT:
             _programs.popitem(last=False)
     return made, found
 
 
 class _Lowering:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, nodes: Nodes) -> None:
         self.graph = graph
+        self.nodes = nodes
         self.boxes = boxes(graph)
         self.builder = ProgramBuilder("expression")
         self.arrays: dict[int, ArrayHandle] = {}
@@ -176,6 +176,13 @@ class _Lowering:
             return self.looked_up(lengths, index)
         return minimum(lengths[0], edges[-1] - index * lengths[0])
 
+    def between(self, bounds: Boundaries, index: Any) -> slice:
+        """The range from one bound to the next."""
+        step = bounds[1]
+        if bounds == regular(bounds[-1], step):
+            return slice(index * step, minimum((index + 1) * step, bounds[-1]))
+        return slice(self.looked_up(bounds[:-1], index), self.looked_up(bounds[1:], index))
+
     # ---- element by element
 
     def map(self, number: int) -> None:
@@ -271,20 +278,15 @@ class _Lowering:
         """
         node = self.graph.entries[number].node
         assert isinstance(node, Fold)
-        grid = list(node.operand.grid)
-        level = 0
-        while True:
-            fans = _fans(grid, node.axes)
-            left = [-(-n // fans[a]) if a in fans else n for a, n in enumerate(grid)]
-            final = all(left[a] == 1 for a in node.axes)
-            box = [(0, n) if a in node.axes else needed[a] for a, n in enumerate(left)]
+        levels = fold_levels(node.operand.grid, node.axes, self.nodes)
+        for level, bounds in enumerate(levels, 1):
+            box = [
+                (0, len(bounds[a]) - 1) if a in bounds else needed[a] for a in range(len(node.operand.grid))
+            ]
             with self.over(box) as indices:
-                place = [
-                    slice(i * fans[a], minimum((i + 1) * fans[a], grid[a])) if a in fans else i
-                    for a, i in enumerate(indices)
-                ]
+                place = [self.between(bounds[a], i) if a in bounds else i for a, i in enumerate(indices)]
                 source = states[_index(place if slot is None else [*place, slot])]
-                if final:
+                if level == len(levels):
                     kept = [i for a, i in enumerate(indices) if node.keepdims or a not in node.axes]
                     keywords = {
                         "final": True,
@@ -297,11 +299,10 @@ class _Lowering:
                         "fold_join", [target], [source], kind=node.kind, axes=node.axes, **keywords
                     )
                     return
-                level += 1
                 made = self.builder.temp(f"P{number}_{level}")
                 target = made[_index(indices)]
                 self.builder.call("fold_join", [target], [source], kind=node.kind, axes=node.axes)
-            states, slot, grid = made, None, left
+            states, slot = made, None
 
     # ---- anything else
 
@@ -342,19 +343,6 @@ class _Lowering:
         with self.over([(0, n) for n in node.grid]) as indices:
             whole = self.array(self.graph.entries[number].operands[0])
             self.builder.call("copy", [target[_index(indices)]], [whole[_index([*indices, node.number])]])
-
-
-def _fans(grid: list[int], axes: tuple[int, ...]) -> dict[int, int]:
-    """How many tiles along each reduced axis one task joins: about `_FAN_IN` in all."""
-    fans: dict[int, int] = {}
-    room = _FAN_IN
-    for axis in reversed(axes):
-        fans[axis] = max(1, min(grid[axis], room))
-        room //= fans[axis]
-    if all(fan == 1 for fan in fans.values()) and any(grid[axis] > 1 for axis in axes):
-        longest = max(axes, key=lambda axis: grid[axis])
-        fans[longest] = min(grid[longest], _FAN_IN)
-    return fans
 
 
 def _index(place: list[Any]) -> Any:

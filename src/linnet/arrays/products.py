@@ -2,14 +2,16 @@
 
 Each tile of the result is one task that reads ranges of tiles along the summed axes and adds up
 in place. Where the result has few tiles, the longest summed axis is split, so that there is work
-for many; the parts are then joined pairwise. How far depends on shapes alone, never on workers.
+for many; the parts are then joined pairwise. On a cluster it is also split where bringing parts of the
+sum together moves much less than bringing the operands together. How far depends on shapes and on the
+number of nodes, never on workers.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,18 +41,74 @@ def contracted(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: A
     named = [_peeled(each, node) for each, node in zip(letters, nodes, strict=True)]
     edges = _edges(named, out, dtype)
     inputs = [recut(node, Layout(tuple(edges[c] for c in own))) for own, node in named]
-    groups = [own for own, _ in named]
-    summed = [c for c in edges if c not in out and len(edges[c]) > 2]
-    split = _split(edges, out, summed)
+    return _cut([own for own, _ in named], inputs, out, edges, dtype, nodes=1)
+
+
+def respread(node: Node, nodes: int) -> Node:
+    """A contraction cut for so many nodes; any other node as it is."""
+    if not isinstance(node, Blocks):
+        return node
+    whole = node
+    if _kernel(node) == "fold_join" and isinstance(node.inputs[0], Blocks):
+        whole = node.inputs[0]
+    elif any(isinstance(each, Spans) for each in _accesses(node)):
+        return node  # parts of a sum: whoever joins them is cut anew
+    if _kernel(whole) != "contract":
+        return node
+    spec: str = dict(whole.pieces[0].attributes)["spec"]
+    before, out = spec.split("->")
+    groups = before.split(",")
+    edges: dict[str, Boundaries] = {}
+    for own, operand in zip(groups, whole.inputs, strict=True):
+        edges.update(zip(own, operand.layout.boundaries, strict=True))
+    return _cut(groups, whole.inputs, out, edges, node.dtype, nodes)
+
+
+def _kernel(node: Blocks) -> str:
+    return node.pieces[0].kernel if len(node.pieces) == 1 else ""
+
+
+def _accesses(node: Blocks) -> Iterator[Access]:
+    for piece in node.pieces:
+        for each in piece.arguments:
+            if isinstance(each, Operand):
+                yield from each.access
+
+
+def _cut(
+    groups: Sequence[str],
+    inputs: Sequence[Node],
+    out: str,
+    edges: dict[str, Boundaries],
+    dtype: Any,
+    nodes: int,
+) -> Blocks:
+    """The contraction in tasks, for so many nodes."""
     layout = Layout(tuple(edges[c] for c in out))
     spec = ",".join(groups) + "->" + out
-    if split is None:
+    summed = [c for c in edges if c not in out and len(edges[c]) > 2]
+    if not summed:
         return blocks(inputs, [_piece(groups, out, spec, edges, None)], layout, dtype)
-    axis, starts, stops = split
-    partial_layout = Layout((tuple(range(len(starts) + 1)), *layout.boundaries))
-    piece = _piece(groups, out, spec, edges, (axis, starts, stops))
-    parts = blocks(inputs, [piece], partial_layout, dtype)
-    return _joined(parts, layout, dtype)
+    letter = max(summed, key=lambda c: len(edges[c]))
+    shares = 1 if nodes == 1 else _shares(groups, out, edges, letter, nodes)
+    bounds, ends = _split(edges, out, letter, nodes, shares)
+    if len(bounds) == 2:
+        return blocks(inputs, [_piece(groups, out, spec, edges, None)], layout, dtype)
+    piece = _piece(groups, out, spec, edges, (letter, tuple(bounds[:-1]), tuple(bounds[1:])))
+    made = blocks(inputs, [piece], _behind(len(bounds) - 1, layout), dtype)
+    if ends[-1] > len(ends) - 1 > 1:  # first what is on one node
+        made = _joined(made, ends, layout, dtype)
+        ends = list(range(len(ends)))
+    while len(ends) > 3:
+        pairs = regular(len(ends) - 1, 2)
+        made = _joined(made, pairs, layout, dtype)
+        ends = list(range(len(pairs)))
+    return _joined(made, (0, ends[-1]), layout, dtype)
+
+
+def _behind(count: int, layout: Layout) -> Layout:
+    """The layout of parts of a sum: one more axis, in front."""
+    return Layout((tuple(range(count + 1)), *layout.boundaries))
 
 
 def _peeled(letters: str, node: Node) -> tuple[str, Node]:
@@ -116,19 +174,58 @@ def _tile(edges: Iterable[Boundaries]) -> int:
 
 
 def _split(
-    edges: dict[str, Boundaries], out: str, summed: Sequence[str]
-) -> tuple[str, tuple[int, ...], tuple[int, ...]] | None:
-    """The summed letter to split, and the ranges of tiles for the parts; None: no need."""
-    tasks = math.prod(len(edges[c]) - 1 for c in out)
-    if tasks >= _FEW or not summed:
-        return None
-    letter = max(summed, key=lambda c: len(edges[c]))
+    edges: dict[str, Boundaries], out: str, letter: str, nodes: int, shares: int
+) -> tuple[list[int], list[int]]:
+    """Where a summed axis is cut, in tiles, and which of these parts are on one node, for so many shares.
+
+    Each share is cut as it would be on a machine of its own.
+    """
     tiles = len(edges[letter]) - 1
-    parts = min(tiles, -(-_FEW // tasks))
-    if parts < 2:
-        return None
-    bounds = [tiles * part // parts for part in range(parts + 1)]
-    return letter, tuple(bounds[:-1]), tuple(bounds[1:])
+    results = math.prod(len(edges[c]) - 1 for c in out)
+    here = max(1, -(-results * shares // nodes))
+    bounds, ends = [0], [0]
+    for share in range(shares):
+        start, stop = tiles * share // shares, tiles * (share + 1) // shares
+        parts = min(stop - start, -(-_FEW // here))
+        bounds += [start + (stop - start) * part // parts for part in range(1, parts + 1)]
+        ends.append(len(bounds) - 1)
+    return bounds, ends
+
+
+def _shares(groups: Sequence[str], out: str, edges: dict[str, Boundaries], letter: str, nodes: int) -> int:
+    """Among how many nodes the sum over a letter is shared.
+
+    Nodes are arranged along what both operands have, rows, columns and the sum, as b × p × q × s. Then
+    q - 1 copies of each element of the first operand move, p - 1 of the second, and s - 1 parts of each
+    result. Shares need memory for their parts: they must move less than half of what is moved without.
+    """
+    tiles = len(edges[letter]) - 1
+    results = math.prod(len(edges[c]) - 1 for c in out)
+    few = min(tiles, -(-nodes // results))
+    if len(groups) != 2:
+        return few
+    first, second = groups
+    both, rows, columns = (
+        math.prod(len(edges[c]) - 1 for c in out if (c in first, c in second) == where)
+        for where in ((True, True), (True, False), (False, True))
+    )
+    sizes = [math.prod(edges[c][-1] for c in letters) for letters in (first, second, out)]
+    best: dict[int, int] = {}
+    for s in _divisors(nodes):
+        for p in _divisors(nodes // s):
+            for q in _divisors(nodes // s // p):
+                b = nodes // s // p // q
+                if s <= tiles and p <= rows and q <= columns and b <= both:
+                    moved = sizes[0] * (q - 1) + sizes[1] * (p - 1) + sizes[2] * (s - 1)
+                    best[s] = min(moved, best.get(s, moved))
+    if not best:
+        return few
+    least = min(best, key=lambda s: (best[s], s))
+    return 1 if 1 in best and 2 * best[least] > best[1] else least
+
+
+def _divisors(number: int) -> list[int]:
+    return [each for each in range(1, number + 1) if number % each == 0]
 
 
 def _piece(
@@ -160,10 +257,14 @@ def _piece(
     return Piece("contract", tuple(operands), (("spec", spec), ("over", tuple(over))))
 
 
-def _joined(parts: Blocks, layout: Layout, dtype: Any) -> Blocks:
-    """The sum of the parts, tile by tile, pairwise."""
-    count = len(parts.layout.boundaries[0]) - 1
-    access = (Span(0, count), *(Along(axis) for axis in range(len(layout.boundaries))))
+def _joined(parts: Blocks, bounds: Sequence[int], layout: Layout, dtype: Any) -> Blocks:
+    """Sums of neighbouring parts, tile by tile, pairwise: between two bounds each."""
+    along = range(len(layout.boundaries))
     kind = "any" if np.dtype(dtype) == np.bool_ else "sum"
-    piece = Piece("fold_join", (Operand(0, access),), (("kind", kind), ("axes", (0,))))
-    return blocks((parts,), (piece,), layout, dtype)
+    attributes = (("kind", kind), ("axes", (0,)))
+    if len(bounds) == 2:
+        whole = (Span(0, bounds[1]), *(Along(axis) for axis in along))
+        return blocks((parts,), (Piece("fold_join", (Operand(0, whole),), attributes),), layout, dtype)
+    access = (Spans(0, tuple(bounds[:-1]), tuple(bounds[1:])), *(Along(axis + 1) for axis in along))
+    piece = Piece("fold_join", (Operand(0, access),), attributes)
+    return blocks((parts,), (piece,), _behind(len(bounds) - 1, layout), dtype)

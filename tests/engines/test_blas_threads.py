@@ -13,8 +13,8 @@ from engine_samples import matrix, run
 from linnet import kernels
 from linnet.algorithms.cholesky import factor
 from linnet.engines import Threads
-from linnet.engines.blas import Library, belongs_to_process
 from linnet.kernels import kernel
+from linnet.kernels.blas import Library, belongs_to_process
 from linnet.programs import In, Out, tile_program
 from linnet.tiles import TiledArray
 

@@ -1,26 +1,13 @@
-"""One BLAS thread per worker while tasks run side by side; all of them for a task that runs alone.
-
-For some libraries (OpenBLAS on its own threads) the number of threads belongs to the process:
-runs that overlap in time share one limit, and the last to end takes it back. For others it
-belongs to the calling thread: each worker sets it for itself. Which is which is tried out, once
-per library.
-
-threadpoolctl finds the libraries. It lets only one thread at a time change OpenBLAS, and here
-whichever thread begins or ends a run must: so OpenBLAS is called directly.
-"""
+"""One BLAS thread per worker while tasks run side by side; all of them for a task that runs alone."""
 
 from __future__ import annotations
 
-import importlib
-import itertools
-import os
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from linnet.kernels import get as get_kernel
+from linnet.kernels.blas import Library, blas_holders, limit_this_thread, one_blas_thread
 from linnet.programs import Call
 from linnet.tiles import Tile, TileKey
 
@@ -29,107 +16,16 @@ _WORTHWHILE = 1e8
 the first time tens of them."""
 
 
-class Library:
-    """A BLAS in this process, and who limits it."""
-
-    def __init__(self, get: Callable[[], int], set: Callable[[int], object], shared: bool) -> None:
-        self.get = get
-        """How many threads it takes."""
-        self.set = set
-        """Change that."""
-        self.shared = shared
-        """Whether this holds for all threads of the process, not only for the one that asks."""
-        self.holders = 0
-        """How many runs limit it, if it is shared."""
-        self._before = 0
-
-    def hold(self) -> None:
-        """One thread, until the last holder lets go."""
-        if not self.holders:
-            self._before = self.get()
-            self.set(1)
-        self.holders += 1
-
-    def let_go(self) -> None:
-        """As it was before, if this was the last holder; nothing, if there is none (after `fork`)."""
-        if self.holders:
-            self.holders -= 1
-            if not self.holders:
-                self.set(self._before)
-
-
-def belongs_to_process(get: Callable[[], int], set: Callable[[int], object]) -> bool:
-    """Whether a number of threads that is set by another thread counts in this one."""
-    before = get()
-    was_set, was_seen = threading.Event(), threading.Event()
-
-    def other() -> None:
-        own = get()
-        set(before + 1)
-        was_set.set()
-        was_seen.wait()
-        set(own)
-
-    thread = threading.Thread(target=other, daemon=True)
-    thread.start()
-    was_set.wait()
-    seen = get()
-    was_seen.set()
-    thread.join()
-    return seen != before
-
-
-class _Libraries:
-    """Every BLAS loaded so far; looked for again when modules were imported since."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, Library] = {}
-        """By their files."""
-        self._modules = 0
-
-    def found(self) -> list[Library]:
-        if self._modules != len(sys.modules):
-            # A library loaded later would not be limited, and kernels load SciPy's at their first call.
-            importlib.import_module("scipy.linalg.cython_lapack")
-            threadpoolctl = importlib.import_module("threadpoolctl")
-            for each in threadpoolctl.ThreadpoolController().lib_controllers:
-                if each.user_api == "blas" and each.filepath not in self.known:
-                    self.known[each.filepath] = _library(each)
-            self._modules = len(sys.modules)
-        return list(self.known.values())
-
-
-def _library(controller: Any) -> Library:
-    if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
-        for prefix, suffix in itertools.product(("", "scipy_"), ("", "64_", "_64")):
-            names = (f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set"))
-            get, set = (getattr(controller.dynlib, name, None) for name in names)
-            if get is not None and set is not None:
-                return Library(get, set, shared=True)
-
-    def known() -> int:
-        return controller.get_num_threads() or 1
-
-    return Library(known, controller.set_num_threads, belongs_to_process(known, controller.set_num_threads))
-
-
-_lock = threading.Lock()
-_libraries = _Libraries()
-_runs = 0
-
-
 class BlasThreads:
     """How many threads BLAS takes in a run: one, unless a large task runs alone."""
 
     def __init__(self, libraries: list[Library], workers: int) -> None:
         self._libraries = libraries
-        self._own = [each for each in libraries if not each.shared]
         self._workers = workers
 
     def limit(self) -> None:
         """One thread, for the thread that calls this; for threads that do nothing but work for runs."""
-        for each in self._own:
-            each.set(1)
+        limit_this_thread()
 
     @contextmanager
     def widened(self) -> Iterator[None]:
@@ -148,7 +44,7 @@ class BlasThreads:
         Not while another run goes on in this process, which has a use for them.
         """
         kernel = get_kernel(call.kernel)
-        if self._workers == 1 or kernel.flops is None or _runs > 1:
+        if self._workers == 1 or kernel.flops is None or blas_holders() > 1:
             return False
         if invariant_only and not kernel.thread_invariant:
             return False
@@ -170,36 +66,5 @@ def _shapes(item: Any, stored: Callable[[TileKey], Tile | None]) -> Any:
 @contextmanager
 def blas_threads(workers: int) -> Iterator[BlasThreads]:
     """Let every BLAS in this process use one thread, until the last such context ends."""
-    global _runs
-    with _lock:
-        libraries = _libraries.found()
-        shared = [each for each in libraries if each.shared]
-        for each in shared:
-            each.hold()
-        _runs += 1
-    own = [(each, each.get()) for each in libraries if not each.shared]
-    for each, _ in own:
-        each.set(1)
-    try:
+    with one_blas_thread() as libraries:
         yield BlasThreads(libraries, workers)
-    finally:
-        for each, before in own:
-            each.set(before)
-        with _lock:
-            _runs = max(0, _runs - 1)
-            for each in shared:
-                each.let_go()
-
-
-def _after_fork() -> None:
-    """The runs of the parent do not go on in its child: BLAS there is as it was without them."""
-    global _lock, _runs
-    _lock = threading.Lock()
-    _runs = 0
-    for each in _libraries.known.values():
-        each.holders = min(each.holders, 1)
-        each.let_go()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

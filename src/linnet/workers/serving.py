@@ -6,11 +6,13 @@ import importlib
 import resource
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import cast
 
 import threadpoolctl
 
 from linnet.errors import JobError
+from linnet.kernels.blas import one_blas_thread
 from linnet.kernels.callables import allow
 from linnet.kernels.fortran import routine
 from linnet.tiles.codec import Compression
@@ -41,23 +43,21 @@ def serve(
     if limits.cold_start:
         time.sleep(limits.cold_start)
     limit_memory(limits)
-    parts, spec = reopened(address)
-    try:
+    with ExitStack() as stack:
+        parts, spec = reopened(address)
+        stack.callback(parts.close)
         import_kernels(spec, allowed)
         check_blas(spec, any_blas)
         warm_up()
         traffic, cache = open_traffic(parts, spec, limits)
+        if cache is not None:
+            stack.callback(cache.close)
+        stack.callback(traffic.close)
         worker = Worker(parts, spec, traffic, limits, name)
         if started is not None:
             started(worker)
-        with threadpoolctl.threadpool_limits(1):
-            ending = worker.run()
-        traffic.close()
-        if cache is not None:
-            cache.close()
-        return ending
-    finally:
-        parts.close()
+        stack.enter_context(one_blas_thread())
+        return worker.run()
 
 
 def limit_memory(limits: Limits) -> None:

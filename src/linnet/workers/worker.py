@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from linnet.errors import LinnetError, StoreError
+from linnet.kernels.blas import limit_this_thread
 from linnet.programs import Task
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.completion import Completions
@@ -149,6 +150,7 @@ class Worker:
     def _guarded(self, part: Callable[[], None]) -> None:
         """Run a part; should it break, the worker ends with its error."""
         try:
+            limit_this_thread()  # of short tasks, the thread that takes them calls the kernels
             part()
         except BaseException as error:
             self._error = self._error or error

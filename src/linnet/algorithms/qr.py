@@ -5,7 +5,6 @@ The programs are in `householder` (panels) and `tsqr` (trees).
 
 from __future__ import annotations
 
-import os
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from linnet.events import Sink
 from linnet.kernels.fortran import promote
 from linnet.session import current_engine
 from linnet.tiles import Boundaries, Layout, TiledArray, human
+from linnet.tiles.amounts import total_memory
 
 _SKINNY = 8
 """A matrix with this many times more rows than columns is factorised by a tree."""
@@ -171,7 +171,7 @@ def _need_memory(m: int, dtype: np.dtype[Any], engine: Engine) -> None:
     """Refuse a complete Q that is larger than the memory of the engine, or of this machine."""
     needed = m * m * dtype.itemsize
     allowed = budget(engine)
-    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if allowed is None else allowed
+    present = total_memory() if allowed is None else allowed
     if needed > present:
         whose = "this machine has" if allowed is None else "the budget is"
         raise LinAlgError(

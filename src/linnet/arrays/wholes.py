@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import os
 from typing import Any
 
 from linnet.arrays import chunking
@@ -13,6 +12,7 @@ from linnet.arrays.expression import Node
 from linnet.errors import BudgetError
 from linnet.session import current_engine
 from linnet.tiles import Layout, human
+from linnet.tiles.amounts import total_memory
 
 
 def budget() -> int:
@@ -20,7 +20,7 @@ def budget() -> int:
     given = current_engine().memory
     if given is not None:
         return given
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    return total_memory() // 2
 
 
 def fits_whole(node: Node, axes: tuple[int, ...], share: int = 8) -> bool:

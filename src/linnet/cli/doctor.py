@@ -41,9 +41,10 @@ def _machine() -> Iterator[Finding]:
     import os
     import platform
 
-    from linnet.cli.machine import free_memory, total_memory
+    from linnet.cli.machine import free_memory
     from linnet.engines import available_cores
     from linnet.tiles import human
+    from linnet.tiles.amounts import total_memory
 
     yield Finding("Python", f"{platform.python_version()} ({platform.python_implementation()})")
     yield Finding("platform", platform.platform())

@@ -1,13 +1,18 @@
-"""Amounts of memory, as people write and read them."""
+"""Amounts of memory: as people write and read them, and as this machine has them."""
 
 from __future__ import annotations
 
+import os
 import re
+from functools import cache
+from pathlib import Path
 
 from linnet.errors import InputError
 
 _DECIMAL = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _UNITS = _DECIMAL | {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+"""Where a container's memory limit stands, in the two versions of control groups."""
 _AMOUNT = re.compile(r"\s*(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[a-zA-Z]*)\s*")
 
 
@@ -40,3 +45,18 @@ def amount(given: float | str, what: str = "memory") -> int:
     if size < 1:
         raise InputError(f'{what}={given!r}: give bytes as a number, or as text such as "2 GB" or "512 MiB"')
     return size
+
+
+@cache
+def total_memory() -> int:
+    """Bytes of memory this process may use: the machine's, or its container's if that is less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *filter(None, map(_limit, _LIMITS))])
+
+
+def _limit(path: str) -> int | None:
+    try:
+        text = Path(path).read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    return int(text) if text.isdigit() else None

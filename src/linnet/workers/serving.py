@@ -15,6 +15,7 @@ from linnet.errors import JobError
 from linnet.kernels.blas import one_blas_thread
 from linnet.kernels.callables import allow
 from linnet.kernels.fortran import routine
+from linnet.tiles.amounts import total_memory
 from linnet.tiles.codec import Compression
 from linnet.workers.cache import TileCache, cache_for
 from linnet.workers.launcher import Limits
@@ -69,17 +70,11 @@ def limit_memory(limits: Limits) -> None:
 def open_traffic(parts: Parts, spec: JobSpec, limits: Limits) -> tuple[Traffic, TileCache | None]:
     """The way to a job's tiles."""
     store: Store = Delayed(parts.store, limits.store_delay) if limits.store_delay else parts.store
-    size = limits.cache if limits.cache is not None else _quarter()
+    size = limits.cache if limits.cache is not None else total_memory() // 4
     cache = cache_for(parts.store, parts.address.job, size) if size else None
     near = parts.store.url.startswith(("file:", "memory:")) and not limits.store_delay
     compression = cast("Compression | None", spec.options.compression)
     return Traffic(store, cache, compression, 1 if near else _REMOTE_THREADS), cache
-
-
-def _quarter() -> int:
-    """A quarter of this host's memory."""
-    with open("/proc/meminfo") as lines:
-        return int(next(lines).split()[1]) * 1024 // 4
 
 
 def check_imports(spec: JobSpec, allowed: Sequence[str]) -> None:

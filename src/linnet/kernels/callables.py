@@ -57,6 +57,15 @@ def held(function: Callable[..., Any]) -> Name:
         return made
 
 
+def adopt(name: str, function: Callable[..., Any]) -> Name:
+    """A function that an engine which ships code brought along, under the name it has elsewhere."""
+    with _lock:
+        made = Name(name)
+        made.function = function
+        _names[name] = made
+        return made
+
+
 def import_name(function: Callable[..., Any]) -> str | None:
     """The name another process can import a function by; None if it has none.
 

@@ -154,6 +154,11 @@ def get(name: str) -> Kernel:
         ) from None
 
 
+def adopt(shipped: Kernel) -> None:
+    """Register a kernel that an engine which ships code brought along, in place of an older one."""
+    _KERNELS[shipped.name] = shipped
+
+
 def names() -> tuple[str, ...]:
     """Names of all registered kernels, sorted."""
     return tuple(sorted(_KERNELS))

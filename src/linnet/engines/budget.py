@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from linnet.engines.mapping import Scratch
-from linnet.errors import BudgetError, KernelDeclarationError
-from linnet.kernels import Kernel
+from linnet.errors import BudgetError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
-from linnet.programs.shapes import Description, operands
+from linnet.programs.shapes import Description, declared, operands
 from linnet.tiles import TiledArray, TileKey, human
 
 
@@ -99,48 +97,10 @@ class Needs:
         return self._known.get(key)
 
     def _declare(self, call: Call) -> None:
-        kernel = get_kernel(call.kernel)
-        outputs = call.outputs
-        described = {key: self._describe(key) for key in operands(call.args)}
-        if kernel.shape is None or any(each is None for each in described.values()):
-            return
-        try:
-            shapes = kernel.shape(*_mapped(call.args, described, "shape"), **call.attributes)
-            dtypes = _dtypes(kernel, call, described)
-        except Exception as error:
-            raise KernelDeclarationError(
-                f"what kernel {call.kernel!r} declares of its results (shape=, dtype=) fails on "
-                f"{call.args!r}: {type(error).__name__}: {error}"
-            ) from error
-        for keys, shape, dtype in zip(
-            outputs, shapes if kernel.outputs > 1 else (shapes,), dtypes, strict=True
-        ):
-            for key, one, kind in _paired(keys, shape, dtype):
-                self._known[key] = Description(tuple(one), np.dtype(kind))
-
-
-def _dtypes(kernel: Kernel, call: Call, described: Mapping[TileKey, Any]) -> tuple[Any, ...]:
-    if kernel.dtype is None:
-        kinds = {each.dtype for each in described.values()}
-        common = np.result_type(*kinds) if kinds else np.dtype(np.float64)
-        return (common,) * kernel.outputs
-    dtypes = kernel.dtype(*_mapped(call.args, described, "dtype"), **call.attributes)
-    return tuple(dtypes) if kernel.outputs > 1 else (dtypes,)
-
-
-def _mapped(item: Any, described: Mapping[TileKey, Any], field: str) -> Any:
-    if isinstance(item, TileKey):
-        return getattr(described[item], field)
-    if isinstance(item, tuple | list):
-        return [_mapped(each, described, field) for each in item]
-    return item
-
-
-def _paired(keys: Any, shape: Any, dtype: Any) -> Iterator[tuple[TileKey, Any, Any]]:
-    """Each key of a result with its shape; a range of results has a list of shapes."""
-    if isinstance(keys, TileKey):
-        yield keys, shape, dtype
-        return
-    kinds = dtype if isinstance(dtype, list) else [dtype] * len(keys)
-    for key, one, kind in zip(keys, shape, kinds, strict=True):
-        yield from _paired(key, one, kind)
+        described: dict[TileKey, Description] = {}
+        for key in operands(call.args):
+            known = self._describe(key)
+            if known is None:
+                return
+            described[key] = known
+        self._known.update(declared(call, described) or {})

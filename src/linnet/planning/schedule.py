@@ -7,7 +7,7 @@ with the longest way to the end of the program: if it waits, everything waits.
 from __future__ import annotations
 
 import heapq
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,13 +73,13 @@ class Schedule:
         self.done = 0
         """Tasks finished."""
         # Views of arrays, not lists: they give plain integers too, and take a tenth of the memory.
-        self._start = graph.child_start.data
+        self._start: Any = graph.child_start.data
         self._child = graph.child
-        self._waiting = graph.in_degree.copy().data
+        self._waiting: Any = graph.in_degree.copy().data
         ranking = ranking or Ranking(graph)
         # A heap of ranks, so that comparing two tasks is comparing two integers.
-        self._rank = ranking.ranks.data
-        self._task = ranking.order.data
+        self._rank: Any = ranking.ranks.data
+        self._task: Any = ranking.order.data
         self._heap: list[int] = ranking.roots.tolist()
 
     @property
@@ -159,9 +159,10 @@ def longest_paths(graph: Graph) -> Numbers:
     array([2, 1])
     """
     start, child = graph.child_start, graph.child
-    starts, children = start.data, child.data  # views of the same memory that give plain integers
+    starts: Any = start.data  # views of the same memory that give plain integers
+    children: Any = child.data
     heights = np.zeros(len(graph.in_degree), np.int64)
-    height = heights.data
+    height: Any = heights.data
     for level in reversed(_levels(graph)):
         if len(level) <= _NARROW:
             for task in level.tolist():
@@ -228,9 +229,10 @@ def finishing(graph: Graph) -> Numbers:
 def _levels(graph: Graph) -> list[Numbers]:
     """Tasks by their distance from the roots; each comes after all its parents."""
     start, child = graph.child_start, graph.child
-    starts, children = start.data, child.data
+    starts: Any = start.data
+    children: Any = child.data
     missing = graph.in_degree.copy()
-    left = missing.data
+    left: Any = missing.data
     level = np.flatnonzero(missing == 0)
     levels: list[Numbers] = []
     while len(level):
@@ -258,4 +260,5 @@ def _edges(start: Numbers, tasks: Numbers) -> tuple[Numbers, Numbers]:
     firsts = start[tasks]
     counts = start[tasks + 1] - firsts
     offsets = np.cumsum(counts) - counts
-    return np.repeat(firsts - offsets, counts) + np.arange(counts.sum()), counts
+    positions: Any = np.repeat(firsts - offsets, counts) + np.arange(counts.sum())
+    return positions, counts

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from linnet.errors import InputError
+from linnet.errors import InputError, KernelDeclarationError
+from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs.bound import BoundProgram
 from linnet.programs.compiled import Call
@@ -89,29 +90,64 @@ class Shapes:
         return self._known[key]
 
     def _declare(self, call: Call) -> None:
-        kernel = get_kernel(call.kernel)
-        if kernel.shape is None:
+        described = {operand: self._known[operand] for operand in operands(call.args)}
+        results = declared(call, described)
+        if results is None:
             raise InputError(
                 f"the shapes of {', '.join(map(repr, call.outputs))} are needed before the tiles are there, "
                 f"but kernel {call.kernel!r} declares none; give it shape=..."
             )
-        shapes = kernel.shape(*self._mapped(call.args, lambda known: known.shape), **call.attributes)
-        if kernel.dtype is None:
-            common = np.result_type(*{self._known[operand].dtype for operand in operands(call.args)})
-            dtypes = (common,) * kernel.outputs
-        else:
-            dtypes = kernel.dtype(*self._mapped(call.args, lambda known: known.dtype), **call.attributes)
-            dtypes = dtypes if kernel.outputs > 1 else (dtypes,)
-        shapes = shapes if kernel.outputs > 1 else (shapes,)
-        for key, shape, dtype in zip(call.outputs, shapes, dtypes, strict=True):
-            self._known[key] = Description(tuple(shape), np.dtype(dtype))
+        self._known.update(results)
 
-    def _mapped(self, item: Any, take: Callable[[Description], Any]) -> Any:
-        if isinstance(item, TileKey):
-            return take(self._known[item])
-        if isinstance(item, tuple | list):
-            return [self._mapped(each, take) for each in cast("list[Any]", item)]
-        return item
+
+def declared(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description] | None:
+    """The results of a call, in their order, from its operands; None if its kernel declares no shapes."""
+    kernel = get_kernel(call.kernel)
+    if kernel.shape is None:
+        return None
+    try:
+        shapes = kernel.shape(*mapped(call.args, lambda key: described[key].shape), **call.attributes)
+        dtypes = _dtypes(kernel, call, described)
+    except Exception as error:
+        raise KernelDeclarationError(
+            f"what kernel {call.kernel!r} declares of its results (shape=, dtype=) fails on "
+            f"{call.args!r}: {type(error).__name__}: {error}"
+        ) from error
+    found: dict[TileKey, Description] = {}
+    for keys, shape, dtype in zip(
+        call.outputs, shapes if kernel.outputs > 1 else (shapes,), dtypes, strict=True
+    ):
+        for key, one, kind in _paired(keys, shape, dtype):
+            found[key] = Description(tuple(one), np.dtype(kind))
+    return found
+
+
+def _dtypes(kernel: Kernel, call: Call, described: Mapping[TileKey, Description]) -> tuple[Any, ...]:
+    if kernel.dtype is None:
+        kinds = {each.dtype for each in described.values()}
+        common = np.result_type(*kinds) if kinds else np.dtype(np.float64)
+        return (common,) * kernel.outputs
+    dtypes = kernel.dtype(*mapped(call.args, lambda key: described[key].dtype), **call.attributes)
+    return tuple(dtypes) if kernel.outputs > 1 else (dtypes,)
+
+
+def _paired(keys: Any, shape: Any, dtype: Any) -> Iterator[tuple[TileKey, Any, Any]]:
+    """Each key of a result with its shape; a range of results has a list of shapes."""
+    if isinstance(keys, TileKey):
+        yield keys, shape, dtype
+        return
+    kinds = cast("list[Any]", dtype) if isinstance(dtype, list) else [dtype] * len(keys)
+    for key, one, kind in zip(keys, shape, kinds, strict=True):
+        yield from _paired(key, one, kind)
+
+
+def mapped(item: Any, take: Callable[[TileKey], Any], gather: Callable[..., Any] = list) -> Any:
+    """The arguments of a call with something else in the place of each tile."""
+    if isinstance(item, TileKey):
+        return take(item)
+    if isinstance(item, tuple | list):
+        return gather(mapped(each, take, gather) for each in cast("list[Any]", item))
+    return item
 
 
 def operands(item: Any) -> Iterator[TileKey]:

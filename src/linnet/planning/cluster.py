@@ -1,0 +1,147 @@
+"""What a plan knows of the computers it is made for: nodes, their memory, and the links between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from linnet.errors import InputError
+from linnet.tiles import amount, human
+
+FLOPS = 2e10
+"""Operations a second of one worker, unless told otherwise: about a core of a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A way between two places: what a message costs, and what each byte of it costs.
+
+    >>> Link(latency=1e-4, bandwidth=1e9).seconds(1_000_000)
+    0.0011
+    """
+
+    latency: float
+    """Seconds a message takes, however short."""
+    bandwidth: float
+    """Bytes a second."""
+
+    def __post_init__(self) -> None:
+        if not (self.latency >= 0 and self.bandwidth > 0):
+            raise InputError(
+                f"latency={self.latency}, bandwidth={self.bandwidth}: give seconds that are not negative, "
+                "and bytes a second above 0"
+            )
+
+    def seconds(self, size: float) -> float:
+        """Time for a message of so many bytes."""
+        return self.latency + size / self.bandwidth
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One computer: its workers share its memory."""
+
+    workers: int = 1
+    """Tasks that run side by side."""
+    memory: int | None = None
+    """Bytes for tiles; None: no limit is known."""
+    flops: float = FLOPS
+    """Floating-point operations a second, of one worker."""
+
+    def __post_init__(self) -> None:
+        if self.workers < 1 or not self.flops > 0:
+            raise InputError(
+                f"workers={self.workers}, flops={self.flops}: a node has at least one worker, "
+                "which does something"
+            )
+
+
+BETWEEN = Link(latency=1e-4, bandwidth=1.25e9)
+"""Between nodes, unless told otherwise: an Ethernet of 10 Gbit/s."""
+WITHIN = Link(latency=0.0, bandwidth=1e10)
+"""Between workers of one node: memory that both can read."""
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Cluster:
+    """Nodes and what lies between them.
+
+    >>> cluster = Cluster(nodes=4, workers=2, memory="8 GB")
+    >>> cluster
+    Cluster(nodes=4, workers=2, memory='8.0 GB')
+    >>> cluster.count, cluster.workers
+    (4, 8)
+    >>> Cluster(nodes=[Node(workers=2), Node(workers=8, flops=4e10)]).workers
+    10
+    """
+
+    nodes: tuple[Node, ...]
+    """The nodes; plans call them by their place here."""
+    grid: tuple[int, ...] | None = None
+    """The nodes as a grid, if one was asked for; None: whatever suits the arrays."""
+    between: Link = BETWEEN
+    """From a node to another."""
+    within: Link = WITHIN
+    """From a worker to another on the same node."""
+    dispatch: float = 0.0
+    """Seconds that handing out one task takes, where one process hands out all of them."""
+
+    def __init__(
+        self,
+        nodes: int | Sequence[Node] = 1,
+        workers: int = 1,
+        memory: float | str | None = None,
+        *,
+        grid: tuple[int, ...] | None = None,
+        flops: float = FLOPS,
+        between: Link = BETWEEN,
+        within: Link = WITHIN,
+        dispatch: float = 0.0,
+    ) -> None:
+        """`nodes` is how many there are, all with `workers`, `memory` and `flops`; or the nodes."""
+        if isinstance(nodes, int):
+            if nodes < 1:
+                raise InputError(f"nodes={nodes}: a cluster has at least one node")
+            each = Node(workers, None if memory is None else amount(memory), flops)
+            made = (each,) * nodes
+        else:
+            made = tuple(nodes)
+            if not made or {type(node) for node in made} != {Node}:
+                raise InputError(f"nodes={nodes!r}: give a number of nodes, or a list of ln.Node")
+        if grid is not None:
+            grid = tuple(grid)
+            if prod(grid) != len(made) or min(grid, default=1) < 1:
+                raise InputError(
+                    f"grid={grid} has {prod(grid)} places for {len(made)} nodes; give one for each node"
+                )
+        if dispatch < 0:
+            raise InputError(f"dispatch={dispatch}: seconds for a task cannot be negative")
+        values = {"nodes": made, "grid": grid, "between": between, "within": within, "dispatch": dispatch}
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def count(self) -> int:
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    @property
+    def workers(self) -> int:
+        """Workers of all nodes together."""
+        return sum(node.workers for node in self.nodes)
+
+    def without(self, lost: Sequence[int]) -> Cluster:
+        """The cluster that is left when nodes are gone."""
+        left = [node for number, node in enumerate(self.nodes) if number not in set(lost)]
+        return Cluster(left, between=self.between, within=self.within, dispatch=self.dispatch)
+
+    def __repr__(self) -> str:
+        first = self.nodes[0]
+        parts = [f"nodes={self.count}", f"workers={first.workers}"]
+        if len(set(self.nodes)) > 1:
+            parts = [f"nodes={list(self.nodes)!r}"]
+        elif first.memory is not None:
+            parts.append(f"memory={human(first.memory)!r}")
+        parts += [f"grid={self.grid}"] if self.grid is not None else []
+        return f"Cluster({', '.join(parts)})"

@@ -1,0 +1,162 @@
+"""Sizes of tiles and operations of tasks, from what kernels declare.
+
+Tiles of one shape and dtype are of one kind. A call is told from others by its statement, the kinds of its
+operands and its numbers; each different call is asked for once, in an order in which its operands are known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.kernels import get as get_kernel
+from linnet.programs import BoundProgram, Call
+from linnet.programs.enumeration import TaskArrays
+from linnet.programs.expressions import names
+from linnet.programs.grammar import Attribute, Range, Tiles
+from linnet.programs.shapes import Description, Shapes, declared, mapped, operands
+from linnet.programs.statements import Statement
+from linnet.tiles import TiledArray, TileKey
+
+Numbers = NDArray[np.int64]
+Rows = tuple[Numbers, Numbers]
+"""Compressed rows: starts, and what stands in them."""
+_NUMBER = Description((), np.dtype(np.float64))
+
+
+class TileNames(Protocol):
+    """Tiles by number."""
+
+    @property
+    def count(self) -> int: ...
+
+    def key(self, tile: int) -> TileKey:
+        """A tile by its number."""
+        ...
+
+    def tiles(self, array: str) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Numbers and indices of the tiles of one array."""
+        ...
+
+
+class Kinds:
+    """Shapes and dtypes, numbered."""
+
+    def __init__(self) -> None:
+        self.known: list[Description] = []
+        """By number."""
+        self._number: dict[Description, int] = {}
+
+    def number(self, described: Description) -> int:
+        """The number of a shape and dtype, a new one if it was not seen before."""
+        found = self._number.get(described)
+        if found is None:
+            found = self._number[described] = len(self.known)
+            self.known.append(described)
+        return found
+
+
+class Declarations:
+    """What kernels declare of all tasks of a program."""
+
+    def __init__(self, bound: BoundProgram, inputs: Mapping[str, TiledArray], keys: TileNames) -> None:
+        self._bound, self._keys = bound, keys
+        self._shapes = Shapes(bound, inputs)
+        self._kinds = Kinds()
+        self._kind = np.full(keys.count, -1, np.int64)
+        self._asked: dict[Any, tuple[list[int], float]] = {}
+        self.assumed: set[str] = set()
+        """Kernels that declare no shapes: their results were taken to be like their largest operand."""
+        for name, array in inputs.items():
+            self._describe_input(name, array)
+
+    @property
+    def items(self) -> Numbers:
+        """Elements of each tile."""
+        return np.array([prod(each.shape) for each in self._kinds.known], np.int64)[self._kind]
+
+    @property
+    def bytes(self) -> Numbers:
+        """Bytes of each tile."""
+        sizes = [prod(each.shape) * each.dtype.itemsize for each in self._kinds.known]
+        return np.array(sizes, np.int64)[self._kind]
+
+    def flops(self, tasks: TaskArrays, order: Numbers, operand: Rows, written: Rows) -> NDArray[np.float64]:
+        """Operations of each task; on the way every tile that is written gets its size."""
+        flops = np.zeros(len(tasks), np.float64)
+        # Views of arrays give plain integers and take no memory of their own.
+        kind: Any = self._kind.data
+        made: Any = flops.data
+        starts: Any = operand[0].data
+        tiles: Any = operand[1].data
+        write_starts: Any = written[0].data
+        writes: Any = written[1].data
+        calls = self._bound.calls(tasks)
+        offsets: list[int] = tasks.offsets.tolist()
+        plain = [_is_plain(statement) for statement in self._bound.program.statements]
+        asked = self._asked
+        for task in order.tolist():
+            statement = bisect_right(offsets, task) - 1
+            reads = tuple([kind[tile] for tile in tiles[starts[task] : starts[task + 1]]])
+            if plain[statement]:
+                key: Any = (statement, reads)
+            else:
+                key = (statement, reads, _pattern(calls[statement](task - offsets[statement])))
+            found = asked.get(key)
+            if found is None:
+                call = calls[statement](task - offsets[statement])
+                found = asked[key] = self._ask(call, tiles[starts[task] : starts[task + 1]].tolist())
+            made[task] = found[1]
+            for tile, number in zip(
+                writes[write_starts[task] : write_starts[task + 1]], found[0], strict=True
+            ):
+                kind[tile] = number
+        return flops
+
+    def _describe_input(self, name: str, array: TiledArray) -> None:
+        for tile, index in self._keys.tiles(name):
+            self._kind[tile] = self._kinds.number(Description(array.layout.tile_shape(index), array.dtype))
+
+    def _ask(self, call: Call, tiles: list[int]) -> tuple[list[int], float]:
+        """Kinds of the results of a call, and its operations."""
+        keys = list(operands(call.args))
+        kinds = [self._kinds.known[int(self._kind[tile])] for tile in tiles]
+        if len(keys) == len(tiles):
+            described = dict(zip(keys, kinds, strict=True))
+        else:  # some are tiles that nobody writes, made where they are read
+            known = {self._keys.key(tile): kind for tile, kind in zip(tiles, kinds, strict=True)}
+            described = {key: known.get(key) or self._shapes.filled(key) for key in keys}
+        results = declared(call, described)
+        if results is None:
+            self.assumed.add(call.kernel)
+            largest = max(described.values(), key=lambda each: prod(each.shape), default=_NUMBER)
+            results = dict.fromkeys(operands(call.outputs), largest)
+        return [self._kinds.number(each) for each in results.values()], _operations(call, described, results)
+
+
+def _operations(
+    call: Call, described: Mapping[TileKey, Description], results: Mapping[TileKey, Description]
+) -> float:
+    """What the kernel declares, or as many as elements are read and written."""
+    known = get_kernel(call.kernel).flops
+    if known is not None:
+        return float(known(*mapped(call.args, lambda key: described[key].shape), **call.attributes))
+    return float(sum(prod(each.shape) for each in (*described.values(), *results.values())))
+
+
+def _is_plain(statement: Statement) -> bool:
+    """Whether the operands of a call tell all that its declarations can depend on."""
+    given = (*statement.run.args, *(value for _, value in statement.run.keywords))
+    ranged = [a for a in given if isinstance(a, Tiles) and any(isinstance(i, Range) for i in a.index)]
+    scalars = [a for a in given if not isinstance(a, Tiles | Attribute) and names(a)]
+    return len(ranged) < 2 and not scalars
+
+
+def _pattern(call: Call) -> Any:
+    """A call without its tiles: its numbers, and how many tiles stand where."""
+    return mapped(call.args, lambda _: None, tuple), tuple(call.attributes.items())

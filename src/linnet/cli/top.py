@@ -35,13 +35,6 @@ class Look:
     workers: Sequence[WorkerInfo]
 
     @property
-    def seconds(self) -> float:
-        """From the first task begun to now, or to the last one done."""
-        status = self.status
-        until = status.now if status.state == "running" else status.last
-        return max(0.0, until - status.first) if status.first else 0.0
-
-    @property
     def alive(self) -> int:
         """Workers that were heard of lately."""
         return sum(self.condition(each) == "at work" for each in self.workers)
@@ -49,11 +42,12 @@ class Look:
     @property
     def headline(self) -> str:
         """All of it in one line."""
-        status, rate = self.status, self.status.done / self.seconds if self.seconds else 0.0
+        status, seconds = self.status, self.status.seconds
+        rate = status.done / seconds if seconds else 0.0
         return (
             f"{self.spec.program.name}: {status.state}, {status.done:,} of {status.total:,} tasks, "
             f"{self.size.ready:,} ready, {self.size.leased:,} under way, {self.alive} workers, "
-            f"{self.seconds:.1f} s, {rate:,.1f} tasks/s"
+            f"{seconds:.1f} s, {rate:,.1f} tasks/s"
         )
 
     def condition(self, worker: WorkerInfo) -> str:
@@ -63,37 +57,18 @@ class Look:
         silent = self.status.now - worker.beat
         return "at work" if silent <= _SILENCE else f"silent for {silent:.0f} s"
 
-    def kernels(self) -> list[list[str]]:
-        """Of each kernel: its name, tasks done, seconds, milliseconds a task."""
-        return [
-            [
-                self.spec.program.statements[statement].kernel,
-                f"{tasks:,}",
-                f"{seconds:.2f}",
-                f"{1000 * seconds / max(tasks, 1):.2f}",
-            ]
-            for statement, (tasks, seconds) in sorted(self.status.kinds.items())
-        ]
+    def tables(self) -> list[tuple[Sequence[str], list[list[str]]]]:
+        """Kernels and workers: the heads of their columns, and the rows."""
+        from linnet.workers.report import KERNELS, WORKERS, kernel_rows
+
+        return [(KERNELS, kernel_rows(self.spec, self.status)), ((*WORKERS, "is"), self.busiest())]
 
     def busiest(self) -> list[list[str]]:
-        """Of the workers at work, then of others: name, tasks done, bytes read and written, condition."""
-        from linnet.tiles import human
+        """Of the workers at work, then of others: what they counted, and their condition."""
+        from linnet.workers.report import worker_row
 
         ranked = sorted(self.workers, key=lambda each: (each.left, -each.facts.get("tasks", 0)))
-        return [
-            [
-                worker.name,
-                f"{worker.facts.get('tasks', 0):,.0f}",
-                human(worker.facts.get("bytes_read", 0)),
-                human(worker.facts.get("bytes_written", 0)),
-                self.condition(worker),
-            ]
-            for worker in ranked[:_SHOWN]
-        ]
-
-
-_KERNELS = ["kernel", "tasks", "seconds", "ms a task"]
-_WORKERS = ["worker", "tasks", "read", "written", "is"]
+        return [[*worker_row(worker), self.condition(worker)] for worker in ranked[:_SHOWN]]
 
 
 def top(
@@ -154,7 +129,7 @@ def drawn(seen: Look) -> rich.console.Group:
     from rich.text import Text
 
     tables: list[Table] = []
-    for heads, rows in ((_KERNELS, seen.kernels()), (_WORKERS, seen.busiest())):
+    for heads, rows in seen.tables():
         table = Table(box=None, padding=(0, 2, 0, 0))
         for place, head in enumerate(heads):
             table.add_column(head, justify="right" if 0 < place < 4 else "left")
@@ -169,7 +144,7 @@ def _print_all(seen: Look) -> None:
     typer.echo(seen.headline)
     if seen.status.reason:
         typer.echo(f"reason: {seen.status.reason}")
-    for heads, rows in ((_KERNELS, seen.kernels()), (_WORKERS, seen.busiest())):
+    for heads, rows in seen.tables():
         if rows:
             widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
             typer.echo("")

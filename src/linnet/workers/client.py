@@ -143,10 +143,15 @@ class Job:
         status = self._parts.ledger.status()
         size = self._parts.queue.size()
         alive = len(self._parts.ledger.workers(within=self._policy.silence))
-        until = status.now if status.state == "running" else status.last
-        seconds = max(0.0, until - status.first) if status.first else 0.0
         return Progress(
-            status.state, status.done, status.total, size.ready, size.leased, alive, seconds, status.reason
+            state=status.state,
+            done=status.done,
+            total=status.total,
+            ready=size.ready,
+            leased=size.leased,
+            workers=alive,
+            seconds=status.seconds,
+            reason=status.reason,
         )
 
     def facts(self) -> dict[str, float]:

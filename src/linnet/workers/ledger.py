@@ -145,6 +145,16 @@ class Status:
     kinds: Mapping[int, tuple[int, float]] = field(default_factory=lambda: MappingProxyType({}))
     """For each statement: tasks done, and seconds in their kernels."""
 
+    @property
+    def seconds(self) -> float:
+        """From the first task begun to now, or to the last one done if the job has ended.
+
+        >>> Status("running", now=9.0, first=2.0, last=8.0).seconds, Status("finished", now=9.0).seconds
+        (7.0, 0.0)
+        """
+        until = self.now if self.state == "running" else self.last
+        return max(0.0, until - self.first) if self.first else 0.0
+
 
 class Ledger(Protocol):
     """The state of one job."""

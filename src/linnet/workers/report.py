@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from linnet.tiles.amounts import human
@@ -68,7 +68,8 @@ class Report:
             ("address", self.address),
             (
                 "time",
-                f"{max(0.0, self.status.last - self.status.first):.2f} s from the first task to the last",
+                f"{self.status.seconds:.2f} s from the first task to "
+                + ("now" if self.status.state == "running" else "the last"),
             ),
             (
                 "read",
@@ -84,29 +85,45 @@ class Report:
         return _table([], [[html.escape(label), html.escape(text)] for label, text in lines])
 
     def _kernels(self) -> str:
-        rows = [
-            [
-                html.escape(self.spec.program.statements[statement].kernel),
-                f"{tasks:,}",
-                f"{seconds:.2f}",
-                f"{1000 * seconds / max(tasks, 1):.2f}",
-            ]
-            for statement, (tasks, seconds) in sorted(self.status.kinds.items())
-        ]
-        return _table(["kernel", "tasks", "seconds", "ms a task"], rows)
+        return _table(KERNELS, [map(html.escape, row) for row in kernel_rows(self.spec, self.status)])
 
     def _workers(self) -> str:
-        rows = [
-            [
-                html.escape(worker.name),
-                f"{worker.facts.get('tasks', 0):,.0f}",
-                human(worker.facts.get("bytes_read", 0)),
-                human(worker.facts.get("bytes_written", 0)),
-                "left" if worker.left else "<span class='bad'>fell silent</span>",
-            ]
-            for worker in self.workers
+        ends = {True: "left", False: "<span class='bad'>fell silent</span>"}
+        rows = [[*map(html.escape, worker_row(worker)), ends[worker.left]] for worker in self.workers]
+        return _table([*WORKERS, "end"], rows)
+
+
+KERNELS = ("kernel", "tasks", "seconds", "ms a task")
+"""What `kernel_rows` tells."""
+WORKERS = ("worker", "tasks", "read", "written")
+"""What `worker_row` tells."""
+
+
+def kernel_rows(spec: JobSpec, status: Status) -> list[list[str]]:
+    """A row for each kernel of which tasks are done."""
+    return [
+        [
+            spec.program.statements[statement].kernel,
+            f"{tasks:,}",
+            f"{seconds:.2f}",
+            f"{1000 * seconds / max(tasks, 1):.2f}",
         ]
-        return _table(["worker", "tasks", "read", "written", "end"], rows)
+        for statement, (tasks, seconds) in sorted(status.kinds.items())
+    ]
+
+
+def worker_row(worker: WorkerInfo) -> list[str]:
+    """What a worker counted.
+
+    >>> worker_row(WorkerInfo("host/1", facts={"tasks": 1234.0, "bytes_read": 2e6}))
+    ['host/1', '1,234', '2.0 MB', '0 bytes']
+    """
+    return [
+        worker.name,
+        f"{worker.facts.get('tasks', 0):,.0f}",
+        human(worker.facts.get("bytes_read", 0)),
+        human(worker.facts.get("bytes_written", 0)),
+    ]
 
 
 def total(workers: Sequence[WorkerInfo]) -> dict[str, float]:
@@ -172,7 +189,7 @@ def _y(share: float) -> float:
     return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - 12)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     head = "<tr>" + "".join(f"<th>{each}</th>" for each in heads) + "</tr>" if heads else ""
     body = "\n".join("<tr>" + "".join(f"<td>{each}</td>" for each in row) + "</tr>" for row in rows)
     return f"<table>{head}{body}</table>"

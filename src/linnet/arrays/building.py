@@ -148,38 +148,38 @@ def recut(node: Node, layout: Layout) -> Node:
     """The same array, cut in another way."""
     if node.layout.boundaries == layout.boundaries:
         return node
-    if not is_free(node) or _scattered(node, layout):
+    if not is_free(node):
         return moved(node, layout)
-    made: dict[tuple[int, Layout], Node] = {}
-
-    def again(current: Node, cut: Layout) -> Node:
-        key = (id(current), cut)
-        if key not in made:
-            if current.layout.boundaries == cut.boundaries:
-                made[key] = current
-            elif isinstance(current, Source):
-                made[key] = Source(current.data, cut)
-            elif current in FREE:
-                made[key] = FREE[current](cut)
-            elif isinstance(current, Axes):
-                edges: list[Boundaries] = [(0, length) for length in current.operand.shape]
-                for axis, where in enumerate(current.axes):
-                    if where >= 0:
-                        edges[where] = cut.boundaries[axis]
-                operand = again(current.operand, Layout(tuple(edges)))
-                made[key] = Axes(operand, current.axes, current.shape, current.dtype, cut)
-            else:
-                assert isinstance(current, Map)
-                inputs = tuple(again(each, _operand_layout(each, cut)) for each in current.inputs)
-                made[key] = Map(current.op, inputs, current.shape, current.dtype, cut, current.extra)
-        return made[key]
-
-    return again(node, layout)
+    return _cut_again(node, layout, {})
 
 
-def _scattered(node: Node, layout: Layout) -> bool:
+def _cut_again(current: Node, cut: Layout, made: dict[tuple[int, Layout], Node]) -> Node:
+    """A free node in another cut; what it is made of follows, each node once for each cut."""
+    key = (id(current), cut)
+    if key not in made:
+        if current.layout.boundaries == cut.boundaries:
+            made[key] = current
+        elif isinstance(current, Source):
+            made[key] = moved(current, cut) if _scattered(current, cut) else Source(current.data, cut)
+        elif current in FREE:
+            made[key] = FREE[current](cut)
+        elif isinstance(current, Axes):
+            edges: list[Boundaries] = [(0, length) for length in current.operand.shape]
+            for axis, where in enumerate(current.axes):
+                if where >= 0:
+                    edges[where] = cut.boundaries[axis]
+            operand = _cut_again(current.operand, Layout(tuple(edges)), made)
+            made[key] = Axes(operand, current.axes, current.shape, current.dtype, cut)
+        else:
+            assert isinstance(current, Map)
+            inputs = tuple(_cut_again(each, _operand_layout(each, cut), made) for each in current.inputs)
+            made[key] = Map(current.op, inputs, current.shape, current.dtype, cut, current.extra)
+    return made[key]
+
+
+def _scattered(node: Source, layout: Layout) -> bool:
     """Whether an array in a file would be read in short runs, many times over: there is a budget."""
-    if current_engine().memory is None or not isinstance(node, Source) or not place_of(node.data):
+    if current_engine().memory is None or not place_of(node.data):
         return False
     lengths = [max(b - a for a, b in itertools.pairwise(edges)) for edges in layout.boundaries]
     order = sorted(range(node.ndim), key=lambda axis: abs(node.data.strides[axis]))

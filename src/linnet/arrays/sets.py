@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, concatenated, part, recut
+from linnet.arrays.building import blocks, concatenated, each_tile, part, recut
 from linnet.arrays.core import as_node, chunked, wrap, wrapped
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Piece, Source, Span, Stored
 from linnet.arrays.shuffle import buckets_for, in_runs, merged, shuffle, stored_as_they_are
 from linnet.arrays.wholes import gathered
+from linnet.tiles import Layout
 
 ONE_TILE = 1.0
 """Usual tiles up to which the distinct elements of an array are found in one."""
@@ -56,17 +57,10 @@ def _is_short(node: Node) -> bool:
     return node.grid == (1,) or math.prod(node.shape) * node.dtype.itemsize <= ONE_TILE * chunking.target()
 
 
-def _tile_columns(node: Node, equal_nan: bool, places: bool) -> Blocks:
-    starts = Entry(0, node.layout.boundaries[0][:-1])
-    attributes = (("equal_nan", equal_nan), ("places", places))
-    piece = Piece("unique_tile", (Operand(0, (Along(0),)), starts), attributes)
-    return blocks((node,), (piece,), node.layout, node.dtype, 4)
-
-
 def _distinct(
-    x: Any, inverse: bool = False, equal_nan: bool = True, first: bool = True
+    x: Any, *, first: bool = False, inverse: bool = False, counts: bool = False, equal_nan: bool = True
 ) -> tuple[Any, Any, Any, Any]:
-    """Values, first places (of no meaning unless asked for), inverse (None unless asked for), counts."""
+    """Values, first places, inverse, counts; None for what is not asked for."""
     node = _flat(x)
     shape = as_node(x).shape
     if _is_short(node):
@@ -74,23 +68,46 @@ def _distinct(
         found = np.unique(
             whole, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan
         )
-        values, begins, places, counts = map(wrapped, found)
-        return values, begins, places.reshape(shape), counts
+        values, begins, places, often = map(wrapped, found)
+        return values, begins, places.reshape(shape), often
+    columns = tuple(name for name, asked in (("first", first), ("counts", counts)) if asked)
+    if not columns and not inverse:
+        return wrap(_values_alone(in_runs(node), equal_nan)), None, None, None
     node = in_runs(node, 2)
-    columns = _tile_columns(node, equal_nan, first or inverse)
-    wanted: list[Node] = [part(columns, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
-    if inverse:
-        wanted.append(part(columns, 3, np.intp))
-    kept = persisted(wanted)
-    tiles = stored_as_they_are(kept[:3])
-    split, _, layout = shuffle(tiles, buckets_for(tiles[0]), divide_equals=False)
-    bucket = merged("unique_bucket", split, layout, node.dtype, equal_nan=equal_nan)
-    several = Blocks(bucket.inputs, bucket.pieces, bucket.shape, bucket.dtype, layout, 3)
-    values, begins, counts = stored_as_they_are(
-        [part(several, k, d) for k, d in enumerate((node.dtype, np.intp, np.intp))]
-    )
-    places = wrap(_inverse(split[0], values, layout, kept[3], equal_nan)).reshape(shape) if inverse else None
-    return wrap(values), wrap(begins), places, wrap(counts)
+    split, layout, places = _shuffled(node, columns, inverse, equal_nan)
+    bucket = merged("unique_bucket", split, layout, node.dtype, equal_nan=equal_nan, columns=columns)
+    several = Blocks(bucket.inputs, bucket.pieces, bucket.shape, bucket.dtype, layout, 1 + len(columns))
+    dtypes = (node.dtype, *(np.intp for _ in columns))
+    values, *others = stored_as_they_are([part(several, k, d) for k, d in enumerate(dtypes)])
+    made = {name: wrap(each) for name, each in zip(columns, others, strict=True)}
+    if places is not None:
+        made["inverse"] = wrap(_inverse(split[0], values, layout, places, equal_nan)).reshape(shape)
+    return wrap(values), made.get("first"), made.get("inverse"), made.get("counts")
+
+
+def _values_alone(node: Node, equal_nan: bool) -> Stored:
+    """The distinct values, sorted: one column moves instead of several, and positions are not sorted."""
+    count = buckets_for(node)
+    (runs,) = stored_as_they_are([each_tile("distinct_tile", node, node.dtype, equal_nan=equal_nan)])
+    split, _, layout = shuffle([runs], count, divide_equals=False)
+    bucket = merged("distinct_bucket", split, layout, node.dtype, equal_nan=equal_nan)
+    return stored_as_they_are([bucket])[0]
+
+
+def _shuffled(
+    node: Node, columns: tuple[str, ...], inverse: bool, equal_nan: bool
+) -> tuple[list[Blocks], Layout, Node | None]:
+    """The columns of each tile in pieces for each bucket, the buckets, and the inverse of each tile."""
+    asked = (*columns, "inverse") if inverse else columns
+    starts = Entry(0, node.layout.boundaries[0][:-1])
+    attributes = (("equal_nan", equal_nan), ("columns", asked))
+    piece = Piece("unique_tile", (Operand(0, (Along(0),)), starts), attributes)
+    tiles = blocks((node,), (piece,), node.layout, node.dtype, 1 + len(asked))
+    dtypes = (node.dtype, *(np.intp for _ in asked))
+    kept = persisted([part(tiles, k, d) for k, d in enumerate(dtypes)])
+    moving = stored_as_they_are(kept[: 1 + len(columns)])
+    split, _, layout = shuffle(moving, buckets_for(moving[0]), divide_equals=False)
+    return split, layout, kept[-1] if inverse else None
 
 
 def _inverse(split: Blocks, values: Stored, layout: Any, inverse: Node, equal_nan: bool) -> Node:
@@ -137,7 +154,9 @@ def unique(
             lambda a: np.unique(a, axis=axis, **options), [as_node(ar)], "unique with axis=", gather
         )
         return tuple(map(wrapped, made)) if isinstance(made, tuple) else wrapped(made)
-    values, first, inverse, counts = _distinct(ar, return_inverse, equal_nan, return_index)
+    values, first, inverse, counts = _distinct(
+        ar, first=return_index, inverse=return_inverse, counts=return_counts, equal_nan=equal_nan
+    )
     wanted = [(first, return_index), (inverse, return_inverse), (counts, return_counts)]
     chosen = [each for each, asked in wanted if asked]
     return (values, *chosen) if chosen else values
@@ -146,28 +165,28 @@ def unique(
 @chunked(np.unique_all)
 def unique_all(x: Any, /) -> Any:
     """Distinct elements, where each is first, which of them each element is, and how often each occurs."""
-    values, first, inverse, counts = _distinct(x, True, False)
+    values, first, inverse, counts = _distinct(x, first=True, inverse=True, counts=True, equal_nan=False)
     return UniqueAll(values, first, inverse, counts)
 
 
 @chunked(np.unique_counts)
 def unique_counts(x: Any, /) -> Any:
     """Distinct elements, and how often each occurs."""
-    values, _, _, counts = _distinct(x, False, False, False)
+    values, _, _, counts = _distinct(x, counts=True, equal_nan=False)
     return UniqueCounts(values, counts)
 
 
 @chunked(np.unique_inverse)
 def unique_inverse(x: Any, /) -> Any:
     """Distinct elements, and for each element which of them it is."""
-    values, _, inverse, _ = _distinct(x, True, False, False)
+    values, _, inverse, _ = _distinct(x, inverse=True, equal_nan=False)
     return UniqueInverse(values, inverse)
 
 
 @chunked(np.unique_values, small=lambda x: np.unique(x, equal_nan=False))
 def unique_values(x: Any, /) -> Any:
     """Distinct elements, in order: NumPy leaves the order open, but it must not depend on the size."""
-    return _distinct(x, False, False, False)[0]
+    return _distinct(x, equal_nan=False)[0]
 
 
 # ---- two sets
@@ -181,7 +200,7 @@ def _compared(one: Any, other: Any, keep: tuple[int, ...]) -> list[Any]:
     for side, node in enumerate(nodes, 1):
         if not node.shape[0]:
             continue
-        values, first, _, _ = _distinct(wrap(cast(node, dtype)))
+        values, first, _, _ = _distinct(wrap(cast(node, dtype)), first=True)
         kept = values.node.layout
         columns[0].append(persisted([values.node])[0])
         columns[1].append(recut(first.node, kept))

@@ -142,17 +142,21 @@ def split_box(tiles: Nested, *starts: int, edges: tuple[tuple[int, ...], ...]) -
     >>> split_box([np.arange(2), np.arange(2, 5)], 10, edges=((0, 11, 14, 20),))
     [array([0]), array([1, 2, 3]), array([4])]
     """
-    axes = tuple(range(len(edges)))
-    steps = (1,) * len(axes)
-    lengths = [sum(_leaf(each).shape[axis] for each in _first(tiles, axis)) for axis in axes]
+    lengths = [sum(_leaf(each).shape[axis] for each in _first(tiles, axis)) for axis in range(len(edges))]
     cuts = [_within(*each) for each in zip(edges, starts, lengths, strict=True)]
+    return _boxes(tiles, (), cuts)
 
-    def pieces(bounds: tuple[int, ...], rest: Sequence[list[int]]) -> Nested:
-        if not rest:
-            return cut.function(tiles, *bounds, ranged=axes, steps=steps)
-        return [pieces((*bounds, a, b), rest[1:]) for a, b in itertools.pairwise(rest[0])]
 
-    return pieces((), cuts)
+def _boxes(tiles: Nested, bounds: tuple[int, ...], cuts: Sequence[list[int]]) -> Nested:
+    """The pieces between neighbouring cuts, one level of lists for each axis.
+
+    No function inside `split_box`: one that calls itself would keep the tiles alive until garbage is
+    collected.
+    """
+    if not cuts:
+        axes = tuple(range(len(bounds) // 2))
+        return cut.function(tiles, *bounds, ranged=axes, steps=(1,) * len(axes))
+    return [_boxes(tiles, (*bounds, a, b), cuts[1:]) for a, b in itertools.pairwise(cuts[0])]
 
 
 def _selected(

@@ -14,36 +14,95 @@ from linnet.kernels.registry import kernel
 Tile = NDArray[Any]
 
 
-def _columns(dtype: Any, *_: Any, **__: Any) -> list[Any]:
-    return [dtype, np.dtype(np.intp), np.dtype(np.intp), np.dtype(np.intp)]
+_PLACES = np.dtype(np.intp)
+
+
+def _together(pieces: Sequence[Sequence[int]], *_: Any, **__: Any) -> tuple[int, ...]:
+    return (sum(piece[0] for piece in pieces),)
+
+
+# ---- values alone
+
+
+@kernel(
+    "distinct_tile",
+    shape=lambda shape, **_: tuple(shape),
+    flops=lambda shape, **_: 20.0 * math.prod(shape),
+    scratch=1.2,
+)
+def distinct_tile(x: Tile, *, equal_nan: bool = True) -> Tile:
+    """The distinct elements of a tile in order, and nothing else.
+
+    By sorting: NumPy's own `unique` keeps a table of the elements, which takes six times their memory.
+
+    >>> distinct_tile(np.array([7, 3, 7]))
+    array([3, 7])
+    """
+    return _once(np.sort(x), equal_nan)
+
+
+@kernel(
+    "distinct_bucket",
+    shape=_together,
+    dtype=lambda pieces, **_: pieces[0],
+    flops=lambda pieces, **_: 20.0 * _together(pieces)[0],
+    scratch=1.2,
+)
+def distinct_bucket(pieces: list[Tile], *, equal_nan: bool = True) -> Tile:
+    """The distinct elements of all pieces.
+
+    >>> distinct_bucket([np.array([3, 7]), np.array([7])])
+    array([3, 7])
+    """
+    merged = np.concatenate(pieces)
+    merged.sort()
+    return _once(merged, equal_nan)
+
+
+def _once(ordered: Tile, equal_nan: bool) -> Tile:
+    """Of neighbours in order that are equal the first; of all NaN too, if they count as equal."""
+    first = np.ones(ordered.shape, bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    if equal_nan and ordered.size and ordered.dtype.kind in "fcmM" and np.isnan(ordered[-1]):
+        # NaN come last, those of complex numbers behind one another in some order.
+        first[np.searchsorted(np.isnan(ordered), True) + 1 :] = False
+    return ordered if first.all() else ordered[first]
+
+
+# ---- values with what belongs to them
+
+
+def _tile_columns(dtype: Any, *_: Any, columns: tuple[str, ...], **__: Any) -> list[Any]:
+    return [dtype, *(_PLACES for _ in columns)]
 
 
 @kernel(
     "unique_tile",
-    shape=lambda shape, *_, **__: [tuple(shape)] * 4,
-    dtype=_columns,
+    shape=lambda shape, *_, columns, **__: [tuple(shape)] * (1 + len(columns)),
+    dtype=_tile_columns,
     flops=lambda shape, *_, **__: 20.0 * math.prod(shape),
     scratch=3.0,
 )
-def unique_tile(x: Tile, start: int, *, equal_nan: bool = True, places: bool = True) -> list[Tile]:
-    """The distinct elements of a tile in order: where each is first, how often it occurs, and for
-    each element which of them it is. Without `places` all are said to be first at `start`, and no
-    element which it is: sorting alone is many times faster than sorting positions.
+def unique_tile(
+    x: Tile, start: int, *, equal_nan: bool = True, columns: tuple[str, ...] = ("first", "counts", "inverse")
+) -> list[Tile]:
+    """The distinct elements of a tile in order, then what `columns` names: where each is "first" in the
+    whole array, how often it occurs ("counts"), for each element which of them it is ("inverse").
 
     >>> unique_tile(np.array([7, 3, 7]), 10)
     [array([3, 7]), array([11, 10]), array([1, 2]), array([1, 0, 1])]
     """
-    if not places:
-        values, counts = np.unique(x, return_counts=True, equal_nan=equal_nan)
-        return [values, np.full(values.shape, start, np.intp), counts, np.empty((0,), np.intp)]
-    values, first, inverse, counts = np.unique(
-        x, return_index=True, return_inverse=True, return_counts=True, equal_nan=equal_nan
-    )
-    return [values, first + start, counts, inverse]
+    # Only what is asked for: sorting alone is many times faster than sorting positions.
+    asked: dict[str, Any] = {word: name in columns for name, word in _WORDS.items()}
+    values, *found = np.unique(x, **asked, equal_nan=equal_nan)
+    made = dict(zip([name for name, word in _WORDS.items() if asked[word]], found, strict=True))
+    if "first" in made:
+        made["first"] = made["first"] + start
+    return [values, *(made[name] for name in columns)]
 
 
-def _together(pieces: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    return (sum(piece[0] for piece in pieces),)
+_WORDS = {"first": "return_index", "inverse": "return_inverse", "counts": "return_counts"}
+"""Columns, with the word NumPy has for them, in the order in which it returns them."""
 
 
 def _grouped(pieces: list[Tile], equal_nan: bool) -> tuple[Tile, Tile, Tile, Tile]:
@@ -54,30 +113,39 @@ def _grouped(pieces: list[Tile], equal_nan: bool) -> tuple[Tile, Tile, Tile, Til
     return values, group, order, starts
 
 
+def _bucket_columns(pieces: Any, *_: Any, **__: Any) -> list[Any]:
+    return [pieces[0], _PLACES, _PLACES]
+
+
+_JOINS: dict[str, np.ufunc] = {"first": np.minimum, "counts": np.add}
+
+
 @kernel(
     "unique_bucket",
-    shape=lambda pieces, *_, **__: [_together(pieces)] * 3,
-    dtype=lambda pieces, *_, **__: _columns(pieces[0])[:3],
+    shape=lambda pieces, *_, columns, **__: [_together(pieces)] * (1 + len(columns)),
+    dtype=lambda pieces, *_, columns, **__: [pieces[0], *(_PLACES for _ in columns)],
     flops=lambda pieces, *_, **__: 20.0 * _together(pieces)[0],
     scratch=2.0,
 )
 def unique_bucket(
-    pieces: list[Tile], first: list[Tile], counts: list[Tile], *, equal_nan: bool = True
+    pieces: list[Tile],
+    *others: list[Tile],
+    equal_nan: bool = True,
+    columns: tuple[str, ...] = ("first", "counts"),
 ) -> list[Tile]:
-    """The distinct elements of all pieces: values, where each is first, how often it occurs.
+    """The distinct elements of all pieces: values, then the columns: where each is "first", or how often
+    it occurs ("counts").
 
     >>> one, two = np.array([3, 7]), np.array([7])
     >>> unique_bucket([one, two], [np.array([1, 0]), np.array([5])], [np.array([1, 2]), np.array([4])])
     [array([3, 7]), array([1, 0]), array([1, 6])]
     """
     values, _, order, starts = _grouped(pieces, equal_nan)
-    if not values.size:
-        return [values, np.concatenate(first), np.concatenate(counts)]
-    return [
-        values,
-        np.minimum.reduceat(np.concatenate(first)[order], starts),
-        np.add.reduceat(np.concatenate(counts)[order], starts),
-    ]
+    found: list[Tile] = [values]
+    for name, other in zip(columns, others, strict=True):
+        joined = np.concatenate(other)
+        found.append(_JOINS[name].reduceat(joined[order], starts) if values.size else joined)
+    return found
 
 
 @kernel(
@@ -116,7 +184,7 @@ def inverse_tile(ranks: list[Tile], inverse: Tile) -> Tile:
 @kernel(
     "common_bucket",
     shape=lambda pieces, *_, **__: [_together(pieces)] * 3,
-    dtype=lambda pieces, *_, **__: _columns(pieces[0])[:3],
+    dtype=_bucket_columns,
     flops=lambda pieces, *_, **__: 20.0 * _together(pieces)[0],
     scratch=2.0,
 )

@@ -22,7 +22,7 @@ esac
 
 # Path, locks and what is compiled: an environment that was moved, or made from others, is not this one.
 files=$(cat tools/install.sh requirements-core.lock requirements-dev.lock pyproject.toml hatch_build.py \
-    src/linnet/kernels/compiled/*.[ch] | cksum)
+    src/linnet/*/compiled/*.[ch] | cksum)
 state() { printf '%s\n%s\n%s\n' "$1" "$(pwd)" "$files"; }
 there=$(cat "$stamp" 2>/dev/null || true)
 if [ -x "$python" ] && { [ "$there" = "$(state dev)" ] || [ "$there" = "$(state "$what")" ]; }; then

@@ -25,6 +25,13 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunking, "TARGET", 40_000)  # bytes of a tile
 
 
+@pytest.fixture(params=[pytest.param("compiled", marks=pytest.mark.needs("cc")), "arrow"])
+def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test runs twice: with the compiled parser, and as if there were none."""
+    if request.param == "arrow":
+        monkeypatch.setattr("linnet.io.compiled.library", lambda: None)
+
+
 def write(path: Path, text: str) -> Path:
     path.write_bytes(text.encode())
     return path
@@ -142,7 +149,7 @@ def test_other_dialects(tmp_path: Path):
         ln.read_csv(path, compression="rar")
 
 
-def test_pandas_agrees(tmp_path: Path, small_tiles: None):
+def test_pandas_agrees(tmp_path: Path, small_tiles: None, parser: None):
     pandas = pytest.importorskip("pandas")
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame({"a": rng.integers(0, 9, 20_000), "b": rng.random(20_000)})
@@ -153,8 +160,9 @@ def test_pandas_agrees(tmp_path: Path, small_tiles: None):
     assert np.isclose(found[:, 0].mean().compute(), frame["a"].mean())
 
 
-def test_header_without_rows(tmp_path: Path):
-    path = write(tmp_path / "x.csv", "a,b\n")
+@pytest.mark.parametrize("text", ["a,b\n", "a,b", "a,b\n\r\n\n"])
+def test_header_without_rows(tmp_path: Path, text: str):
+    path = write(tmp_path / "x.csv", text)
     assert ln.read_csv(path).shape == (0, 2)
     assert {name: x.shape for name, x in ln.read_csv(path, separate=True).items()} == {"a": (0,), "b": (0,)}
 

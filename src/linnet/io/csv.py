@@ -3,7 +3,8 @@
 A file is cut into ranges of bytes; a first pass over each counts the rows that begin in it. Line
 ends within quotes end no row, and whether a range begins within quotes is known only when all before
 it have been counted: so each is counted for both cases. The rows of a range are then
-parsed by Arrow, in pieces that fit the cache on their way from columns to rows.
+parsed by the compiled parser if they are plain numbers (`csv_plain`), else by Arrow, in pieces that fit
+the cache on their way from columns to rows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from linnet.errors import FormatError, InputError
 from linnet.io import stores
 from linnet.io.csv_columns import WITH_MISSING, Dialect, arrow, arrow_type, diagnosis, parsed_batches
+from linnet.io.csv_plain import counted, filled
 from linnet.io.places import Options, Place
 from linnet.io.unpacked import Bytes, compression_of
 
@@ -122,9 +124,12 @@ def survey(
     it is the beginning of all rows, -1 - start. Where no row begins, the first one is -1.
     """
     source = Bytes(Place(url, options), version, compression)
+    begins, start = start < 0, -1 - start if start < 0 else start
+    plain = counted(source, start, stop, quote, begins=begins)
+    if plain is not None:
+        return np.array([[0, *plain, 0, -1]], np.int64)
     # The byte before tells whether the first one begins a row, two behind whether the last row is empty.
-    if start < 0:
-        start = -1 - start
+    if begins:
         text = b"\n" + bytes(source.read(start, stop + 2))
     else:
         text = bytes(source.read(start - 1, stop + 2))
@@ -182,7 +187,7 @@ def ranges(surveys: Tile, size: int) -> list[tuple[int, int, int, int]]:
             found.append((first, total, count))
             total += count
         quotes += marks
-    ends = [first for first, _, _ in found[1:]] + [size]
+    ends = [*(first for first, _, _ in found), size][1:]
     return [(first, end, row, count) for (first, row, count), end in zip(found, ends, strict=True)]
 
 
@@ -209,7 +214,11 @@ def read(
     place, how = Place(url, options), Dialect(*dialect)
     if place.is_local:
         stores.same_version(place, version)
-    text = Bytes(place, version, compression).read(start, stop)
+    source = Bytes(place, version, compression)
+    form: dict[str, Any] = {"dialect": how, "width": width, "columns": columns, "types": types}
+    if filled(source, start, stop, rows, **form, into=into):
+        return
+    text = source.read(start, stop)
     wanted = dict(zip(columns, types, strict=True))
     done = 0
     try:
@@ -243,18 +252,6 @@ def _put(
             into[0][(part, place) if into[0].ndim == 2 else part] = values
         else:
             into[place][part] = values
-
-
-_WITH_MISSING = (
-    "double",
-    "float",
-    "halffloat",
-    "timestamp[ns]",
-    "timestamp[s]",
-    "timestamp[ms]",
-    "timestamp[us]",
-)
-"""Types that have a value for what is missing: NaN, NaT."""
 
 
 _TEXT = ("string", "binary", "time32[s]")

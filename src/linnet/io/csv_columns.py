@@ -74,6 +74,11 @@ def arrow_type(dtype: np.dtype[Any]) -> str:
     )
 
 
+def missing_words(dialect: Dialect) -> list[str]:
+    """All words for a missing value: those that Arrow knows, and those of a dialect."""
+    return [*arrow().csv.ConvertOptions().null_values, *dialect.missing]
+
+
 def parsed_batches(
     text: Any,
     dialect: Dialect,
@@ -92,7 +97,7 @@ def parsed_batches(
         column_types={str(k): _type(word) for k, word in (types or {}).items()},
         decimal_point=dialect.decimal,
     )
-    convert.null_values = [*convert.null_values, *dialect.missing]
+    convert.null_values = missing_words(dialect)
     quoted = dialect.quote.encode() in bytes(text)
     parse = pa.csv.ParseOptions(
         delimiter=dialect.delimiter, quote_char=dialect.quote, newlines_in_values=quoted

@@ -56,6 +56,18 @@ class Bytes:
         file, _ = _unpacked(self.place, self._version, self._compression)
         return os.pread(file.fileno(), stop - start, start)
 
+    @property
+    def is_near(self) -> bool:
+        """Whether they are on this machine: then small pieces may be read one by one."""
+        return self.place.is_local or self._compression is not None
+
+    def fill(self, room: Any, start: int) -> int:
+        """Fill memory with those from a place on, if they are near; returns how many there were."""
+        if self._compression is None:
+            return stores.fill(self.place, room, start)
+        file, _ = _unpacked(self.place, self._version, self._compression)
+        return os.preadv(file.fileno(), [room], start)
+
 
 def _unpacked(place: Place, version: str, compression: str) -> tuple[BinaryIO, int]:
     import tempfile

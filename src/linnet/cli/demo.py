@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from linnet.events import Event, Events, Progress, show_progress
 
 if TYPE_CHECKING:
     from linnet.workers.client import Job
@@ -33,6 +34,7 @@ def demo(
     """Fit a Gaussian process on stateless workers, kill most of them on the way, and verify the result."""
     from linnet.cli import kriging, machine, sizing
     from linnet.engines import available_cores
+    from linnet.engines.stateless import follow
     from linnet.tiles import human
     from linnet.workers.client import submit
     from linnet.workers.launcher import Limits
@@ -63,11 +65,12 @@ def demo(
         )
         with job:
             _line("job", f"{count} worker processes; watch with: linnet top '{job.address}'")
-            try:
-                marks = _watched(job, launcher, kill)
-            except KeyboardInterrupt:
-                job.cancel()
-                raise
+            killer, events = _Killer(job, launcher), Events()
+            if kill:
+                events.subscribe(killer, Progress)
+            with show_progress(events):
+                follow(job, events, count)
+            marks = killer.marks
             seconds = job.progress().seconds
             rate = chosen.size**3 / 3 / seconds / 1e9
             _line(
@@ -85,55 +88,25 @@ def demo(
         raise typer.Exit(1)
 
 
-def _watched(job: Job, launcher: Processes, kill: bool) -> list[Mark]:
-    """Show progress, and kill most workers when some of the work is done; returns when that was."""
-    marks: list[Mark] = []
-    due = list(_KILL_AT) if kill else []
-    with _shown() as show:
-        while not job.done(0.1):
-            progress = job.progress()
-            show(progress)
-            if due and progress.done > due[0] * progress.total:
-                due.pop(0)
-                victims = launcher.pids[:-1]
-                for pid in victims:
-                    os.kill(pid, signal.SIGKILL)
-                marks.append(job.mark(f"{len(victims)} killed"))
-                show(progress, f"{len(victims)} workers killed")
-    job.wait()
-    return marks
+class _Killer:
+    """Kills most workers of a launcher when some of the work is done; a listener."""
 
+    def __init__(self, job: Job, launcher: Processes) -> None:
+        self._job, self._launcher = job, launcher
+        self._due = list(_KILL_AT)
+        self.marks: list[Mark] = []
+        """When that was."""
 
-class _shown:
-    """A bar on a terminal, lines anywhere else."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> _shown:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task("starting", total=None)
-            self._bar.start()
-        return self
-
-    def __call__(self, progress: Any, said: str = "") -> None:
-        if self._bar is not None:
-            text = f"{progress.done:,} of {progress.total:,} tasks, {progress.workers} workers"
-            self._bar.update(self._task, completed=progress.done, total=progress.total, description=text)
-            if said:
-                self._bar.console.print(f"            {said}")
-        elif said:
-            typer.echo(f"            {said} after {progress.done:,} of {progress.total:,} tasks", err=True)
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __call__(self, event: Event) -> None:
+        assert isinstance(event, Progress)
+        victims = self._launcher.pids[:-1]
+        if not victims or not self._due or event.done <= self._due[0] * event.tasks:
+            return
+        self._due.pop(0)
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        self.marks.append(self._job.mark(f"{len(victims)} killed"))
+        typer.echo(f"            {len(victims)} workers killed after {event.done:,} tasks", err=True)
 
 
 def _line(label: str, text: str) -> None:

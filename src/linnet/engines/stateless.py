@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linnet.engines.engine import Outputs, check_inputs, check_out
-from linnet.errors import JobError, LinnetError
+from linnet.errors import LinnetError
 from linnet.events import (
     Event,
     JobCancelled,
@@ -90,7 +90,7 @@ class Stateless:
             options=self._options.with_events(wanted),
         )
         try:
-            _Watch(job, bound, events, self.workers).to_the_end()
+            follow(job, events, self.workers)
             return _fetched(job, bound, out or {})
         finally:
             job.delete()
@@ -122,16 +122,21 @@ def _fetched(job: Job, bound: BoundProgram, out: Mapping[str, TiledArray]) -> Ou
     return Outputs(bound, brought)
 
 
-class _Watch:
-    """Follows a job: hands its events on, and ends with it."""
+def follow(job: Job, events: Sink | None, workers: int) -> None:
+    """Hand the events of a job on until it ends; its error is raised, and Ctrl-C cancels it."""
+    _Watch(job, events, workers).to_the_end()
 
-    def __init__(self, job: Job, bound: BoundProgram, events: Sink | None, workers: int) -> None:
+
+class _Watch:
+    """A job that is followed."""
+
+    def __init__(self, job: Job, events: Sink | None, workers: int) -> None:
         self._job, self._events = job, events
         self._name = job.name
         self._start = time.time()
         self._place = 0
         self._told = 0.0
-        self._send(JobStarted(self._name, self._start, bound.program.name, job.spec.total, workers))
+        self._send(JobStarted(self._name, self._start, job.spec.program.name, job.spec.total, workers))
 
     def to_the_end(self) -> None:
         try:
@@ -145,7 +150,7 @@ class _Watch:
             done = self._job.progress().done
             self._send(JobCancelled(self._name, time.time(), done, time.time() - self._start))
             raise
-        except (JobError, LinnetError) as error:
+        except LinnetError as error:
             self._look(last=True)
             text = f"{type(error).__name__}: {error}"
             self._send(JobFailed(self._name, time.time(), text, time.time() - self._start))

@@ -7,6 +7,7 @@ has to be made, and its neighbours that tell its size may not be there yet.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
@@ -25,6 +26,15 @@ class Description(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its elements.
+
+        >>> Description((3, 5), np.dtype(np.float32)).nbytes
+        60
+        """
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 class Shapes:

@@ -108,7 +108,7 @@ def check_memory(spec: JobSpec, memory: int) -> None:
             call = spec.bound.call(task)
             try:
                 tiles = {*operands(call.args), *operands(call.outputs)}
-                need = sum(_bytes(shapes, key) for key in tiles)
+                need = sum(shapes.describe(key).nbytes for key in tiles)
             except InputError:
                 break
             if need > memory:
@@ -117,11 +117,3 @@ def check_memory(spec: JobSpec, memory: int) -> None:
                     f"{human(memory)}: use smaller tiles, or workers with more memory\n"
                     f"  in {spec.bound.where(task)}"
                 )
-
-
-def _bytes(shapes: Shapes, key: TileKey) -> int:
-    shape, dtype = shapes.describe(key)
-    size = dtype.itemsize
-    for length in shape:
-        size *= length
-    return size

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, each_tile, part, recut
+from linnet.arrays.building import blocks, each_tile, is_free, part, recut
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Blocks, Entry, Node, Operand, Piece, Source, Span, Stored
 from linnet.engines.mapping import let_go
@@ -165,7 +165,7 @@ def in_runs(node: Node, columns: int = 1) -> Node:
     length = max(1, _usual(node, columns) // max(1, node.dtype.itemsize))
     edges = node.layout.boundaries[0]
     longest = max(b - a for a, b in itertools.pairwise(edges))
-    if current_engine().memory is None or length // 2 <= longest <= length:
+    if current_engine().memory is None or (length // 2 <= longest <= length and not is_free(node)):
         return node
     return recut(node, Layout.regular(node.shape, length))
 

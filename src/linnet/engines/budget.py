@@ -46,6 +46,11 @@ class Needs:
         self._inputs = inputs
         self._known: dict[TileKey, Description | None] = {}
 
+    @property
+    def tiles(self) -> int:
+        """How many tiles tasks write, as far as they are known."""
+        return len(self._known)
+
     def check(self, budget: int) -> None:
         """Refuse a plan with a task whose operands and results alone exceed the budget.
 

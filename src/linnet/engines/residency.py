@@ -4,9 +4,9 @@ A task starts only when its tiles fit beside those of the tasks that run; tiles 
 at the moment make room, the one needed latest first. When a tile is needed next is known
 before it happens: its readers are, and the order in which they will be taken.
 
-What counts: intermediate tiles, results, and whatever lies in mapped files. Arrays the
-caller holds in memory are the caller's. `admit` and `end` are called with the run's lock
-held; `prepare`, which copies from and to disk, without it.
+What counts: intermediate tiles, results, whatever lies in mapped files, and what is remembered
+of every tile. Arrays the caller holds in memory are the caller's. `admit` and `end` are called with
+the run's lock held; `prepare`, which copies from and to disk, without it.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ _NEVER = 2**62
 _LOADERS = 16
 """Locks for tiles that are loaded: two tasks that need the same tile at once load it once."""
 
+_REMEMBERED = 600
+"""Bytes for each tile of a program, in memory or not: its key, size, readers, place on disk. Measured."""
+_MOST_REMEMBERED = 4
+"""A part of the budget that these are counted to at most, lest no room be left for the tiles."""
+
 
 class Residency:
     """Tiles in memory, tiles in use, and room set aside for results."""
@@ -45,6 +50,8 @@ class Residency:
     ) -> None:
         """`given` holds the arrays the caller provides: inputs, and outputs with a place of their own."""
         self._budget = budget.bytes
+        remembered = min(_REMEMBERED * needs.tiles, budget.bytes // _MOST_REMEMBERED)
+        self._room = budget.bytes - remembered
         self._scratch = budget.scratch
         self._needs = needs
         self._bound = bound
@@ -80,7 +87,7 @@ class Residency:
             reserve += largest if size is None else size
         more = sum(size for key, size in sizes.items() if key not in self._pins)
         held = self._pinned + sum(self._reserved.values())
-        if held + more + reserve > self._budget:
+        if held + more + reserve > (self._room if self._reserved else self._budget):
             if not self._reserved:
                 raise self._needs.refusal(self._plan.task(number), call, more + reserve, self._budget)
             return False
@@ -145,7 +152,7 @@ class Residency:
     def _choose(self) -> list[TileKey]:
         """Tiles that leave memory so that the rest fits, those needed latest first."""
         chosen: list[TileKey] = []
-        while self._used > self._budget and self._heap:
+        while self._used > self._room and self._heap:
             latest, key = heapq.heappop(self._heap)
             if key not in self._resident or key in self._pins:
                 continue

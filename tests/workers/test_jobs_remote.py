@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -147,6 +148,21 @@ def test_workers_as_slurm_jobs(slurm, tmp_path, monkeypatch, expected):
             slurm.give_back(node)
         assert np.array_equal(job.result()["O"].to_numpy(), expected)
         assert len(launcher.jobs) >= 3
+
+
+def test_tasks_in_sqs(moto_server, tmp_path, monkeypatch):
+    for name, value in moto_server.environment.items():
+        monkeypatch.setenv(name, value)
+    places = {"store": str(tmp_path / "jobs"), "queue": "sqs://us-east-1/jobs"}
+    few = given(120)
+    with submit(*few, launcher="threads", limits=LIMITS, options=QUICK, **places) as job:
+        job.wait(120)
+        here = Threads(1, deterministic=True).run(*few)["O"].to_numpy()
+        assert np.array_equal(job.result()["O"].to_numpy(), here)
+        with closing(moto_server.client("sqs")) as client:
+            assert len(client.list_queues(QueueNamePrefix=f"jobs-{job.name}")["QueueUrls"]) == 4
+            job.delete()
+            assert "QueueUrls" not in client.list_queues(QueueNamePrefix=f"jobs-{job.name}")
 
 
 @pytest.mark.needs("lithops")

@@ -101,6 +101,9 @@ class ModelQueue:
         self._held.clear()
         self._dead.clear()
 
+    def drop(self) -> None:
+        self.clear()
+
     def expire(self, name: str) -> None:
         """Let the lease of a task end now, as if its time had passed."""
         self._held[name].ends = 0.0

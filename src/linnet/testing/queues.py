@@ -216,6 +216,13 @@ class QueueSuite:
         queue.release([held])
         assert queue.renew([held, again], 60) == [False, True]
 
+    def test_dropping_it_twice(self, another: Callable[[], Queue]) -> None:
+        queue = another()
+        queue.put([Entry("0.1"), Entry("0.2")])
+        queue.lease(1, 60)
+        queue.drop()
+        queue.drop()
+
     # ---- many holders
 
     def test_grouped_steps_are_all_there(self, queue: Queue, another: Callable[[], Queue]) -> None:
@@ -276,6 +283,15 @@ class ExactQueueSuite(QueueSuite):
         queue.put([Entry("0.1", -4), Entry("0.2", 7), Entry("0.3", 0), Entry("0.4", 2**40)])
         queue.put([Entry("0.5", 3)])
         assert names([queue.lease(1, 60)[0] for _ in range(5)]) == ["0.4", "0.2", "0.5", "0.3", "0.1"]
+
+    def test_nothing_is_left_of_a_dropped_queue(self, another: Callable[[], Queue]) -> None:
+        queue = another()
+        queue.put([Entry("0.1"), Entry("0.2")])
+        (held,) = queue.lease(1, 60)
+        queue.drop()
+        again = another()
+        assert again.size() == (0, 0, 0)
+        assert again.renew([held], 60) == [False]
 
     def test_a_task_that_is_there_stays_as_it_is(self, queue: Queue) -> None:
         queue.put([Entry("0.1"), Entry("0.1"), Entry("0.2")])

@@ -236,7 +236,7 @@ class Job:
         self._see_workers_off(patience)
         self._parts.store.delete([key for key, _ in self._parts.store.list(f"{self._parts.address.job}/")])
         clear_cache(self._parts.store, self._parts.address.job)
-        self._parts.queue.clear()
+        self._parts.queue.drop()
         self._parts.ledger.drop()
 
     def _see_workers_off(self, seconds: float) -> None:

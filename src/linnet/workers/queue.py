@@ -85,6 +85,10 @@ class Queue(Protocol):
         """Take everything out, dead letters included; leases that are held are worth nothing after it."""
         ...
 
+    def drop(self) -> None:
+        """Forget the queue altogether: nothing of it is left where it was. Dropping it again is no error."""
+        ...
+
     def grouped(self) -> AbstractContextManager[object]:
         """What is done inside is made durable at once, where the queue can; otherwise step by step."""
         ...

@@ -128,6 +128,9 @@ class EmbeddedQueue:
         with self._database.writing() as tables:
             tables.execute("DELETE FROM queue")
 
+    def drop(self) -> None:
+        self.clear()  # the file goes with the ledger
+
     def grouped(self) -> AbstractContextManager[object]:
         return self._database.writing()
 

@@ -63,9 +63,11 @@ class SqsQueue:
     def __repr__(self) -> str:
         return f"SqsQueue({self.url}, job {self._job})"
 
-    def _do(self, action: str, **arguments: Any) -> Any:
+    def _do(self, action: str, passed_over: Any = (), **arguments: Any) -> Any:
         try:
             return getattr(self._client, action)(**arguments)
+        except passed_over:
+            return None
         except self._refusals as error:
             raise StoreError(
                 f"{self.url} refused {action}: {error}; see the keys and rights of this process "
@@ -214,9 +216,9 @@ class SqsQueue:
         self._ends.clear()
 
     def drop(self) -> None:
-        """Delete the queues themselves."""
+        gone = self._client.exceptions.QueueDoesNotExist
         for place in (*self._bands, self._dead):
-            self._do("delete_queue", QueueUrl=place)
+            self._do("delete_queue", gone, QueueUrl=place)
 
     def grouped(self) -> AbstractContextManager[object]:
         return nullcontext()

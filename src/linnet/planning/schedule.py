@@ -7,7 +7,7 @@ with the longest way to the end of the program: if it waits, everything waits.
 from __future__ import annotations
 
 import heapq
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -260,5 +260,5 @@ def _edges(start: Numbers, tasks: Numbers) -> tuple[Numbers, Numbers]:
     firsts = start[tasks]
     counts = start[tasks + 1] - firsts
     offsets = np.cumsum(counts) - counts
-    positions: Any = np.repeat(firsts - offsets, counts) + np.arange(counts.sum())
-    return positions, counts
+    shifts = cast("Numbers", np.repeat(firsts - offsets, counts))
+    return shifts + np.arange(len(shifts)), counts

@@ -88,3 +88,20 @@ def test_tiles_that_cannot_fit_are_refused():
         pytest.raises(BudgetError, match="one task needs .* and the budget is 100.0 kB"),
     ):
         unfree(x, (10, -1)).rechunk((-1, 50)).compute()
+
+
+@given(st.integers(1, 300), st.integers(1, 20), st.integers(1, 60), st.booleans(), st.data())
+def test_long_steps_within_a_budget(length, chunk, step, backwards, data):
+    x = np.arange(length * 2.0).reshape(length, 2)
+    start = data.draw(st.integers(0, length - 1))
+    part = slice(start, None, -step if backwards else step)
+    with ln.init(workers=2, memory=5 * 16 * chunk):
+        made = unfree(x, (chunk, 1))[part, ::-1]
+        assert np.array_equal(made.compute(), x[part, ::-1])
+
+
+def test_long_steps_take_a_tile_at_a_time():
+    x = np.arange(100_000.0)
+    with ln.init(workers=2, memory="100 kB"):  # an eighth of the array
+        made = unfree(x, 1000)[5::900]
+        assert np.array_equal(made.compute(), x[5::900])

@@ -153,7 +153,8 @@ def test_what_is_not_plain_is_as_arrow_has_it(
 
     def all_rows() -> list[Any]:
         found: list[Any] = []
-        surveys = [csv.survey(a, b, **where, quote='"') for a, b in ((-1, size // 2), (size // 2, size)) if b]
+        middle = -(-size // 2)
+        surveys = [csv.survey(a, b, **where, quote='"') for a, b in ((-1, middle), (middle, size)) if b]
         for start, stop, first, count in csv.ranges(np.concatenate(surveys or [np.zeros((0, 5), int)]), size):
             tiles = [np.zeros(count, DTYPES[word]) for word in types]
             try:

@@ -28,7 +28,7 @@ from linnet.arrays.expression import (
     Piece,
     Source,
 )
-from linnet.arrays.moving import boxed, moved
+from linnet.arrays.moving import moved, picked
 from linnet.engines.mapping import place_of
 from linnet.session import current_engine
 from linnet.tiles import Layout
@@ -214,7 +214,7 @@ def sliced(node: Node, slices: Sequence[slice]) -> Node:
     layout = Layout(tuple(itertools.starmap(_sliced_edges, zip(node.layout.boundaries, ranges, strict=True))))
     if isinstance(node, Source):
         return Source(node.data[(*map(_as_slice, ranges), ...)], layout)
-    return boxed(node, layout, tuple(r.start for r in ranges), tuple(r.step for r in ranges))
+    return picked(node, layout, tuple(r.start for r in ranges), tuple(r.step for r in ranges))
 
 
 def _as_slice(r: range) -> slice:

@@ -39,19 +39,54 @@ def moved(node: Node, layout: Layout) -> Blocks:
     return slabs if new.boundaries == layout.boundaries else boxed(slabs, layout)
 
 
+def picked(node: Node, layout: Layout, starts: tuple[int, ...], steps: tuple[int, ...]) -> Blocks:
+    """Tiles that hold elements `start + step · position` along each axis.
+
+    Where steps are long a new tile may need more old ones than the budget has room for: then each old
+    tile is thinned by itself, and what is left of them is put together.
+    """
+    memory = current_engine().memory
+    if memory is None or _reading(node, layout, starts, steps)[0] * _TASK <= memory:
+        return boxed(node, layout, starts, steps)
+    each = zip(node.layout.boundaries, layout.shape, starts, steps, strict=True)
+    thin = Layout(tuple(itertools.starmap(thinned, each)))
+    return moved(boxed(node, thin, starts, steps), layout)
+
+
 def _goes_straight(node: Node, layout: Layout, memory: int) -> bool:
     """Whether old tiles that make a new one are few, and few new ones are made of the same."""
-    largest = read = 1.0
-    for old, new in zip(node.layout.boundaries, layout.boundaries, strict=True):
-        if old == new:
+    largest, read = _reading(node, layout, (0,) * node.ndim, (1,) * node.ndim)
+    whole = math.prod(node.shape) * node.dtype.itemsize
+    return largest * _TASK <= memory and (read <= _AGAIN or 2 * whole <= memory)
+
+
+def _reading(
+    node: Node, layout: Layout, starts: tuple[int, ...], steps: tuple[int, ...]
+) -> tuple[float, float]:
+    """Bytes of the old tiles that the largest new one is made of, and how often old tiles are read."""
+    largest, read = float(node.dtype.itemsize), 1.0
+    each = zip(node.layout.boundaries, layout.boundaries, starts, steps, strict=True)
+    for old, new, start, step in each:
+        if old == new and (start, step) == (0, 1):
             largest *= max(b - a for a, b in itertools.pairwise(old))
             continue
-        first, last, _, _ = overlaps(old, new, 0, 1)
+        first, last, _, _ = overlaps(old, new, start, step)
         lengths = [old[b] - old[a] for a, b in zip(first, last, strict=True)]
         largest *= max(lengths)
         read *= sum(lengths) / max(1, old[-1])
-    whole = math.prod(node.shape) * node.dtype.itemsize
-    return largest * node.dtype.itemsize * _TASK <= memory and (read <= _AGAIN or 2 * whole <= memory)
+    return largest, read
+
+
+def thinned(edges: Boundaries, count: int, start: int, step: int) -> Boundaries:
+    """Where elements `start + step · position` change from one tile to the next, as positions.
+
+    >>> thinned((0, 4, 8, 12), 3, 1, 4), thinned((0, 4, 8, 12), 4, 11, -3)
+    ((0, 1, 2, 3), (0, 2, 3, 4))
+    """
+    # Backwards, a tile comes after all elements from its end on.
+    ways = ((edge - start if step > 0 else start - edge + 1) for edge in edges)
+    places = {min(max(-(-way // abs(step)), 0), count) for way in ways}
+    return tuple(sorted(places | {0, count})) if count else (0, 0)
 
 
 def grouped(layout: Layout, other: Layout, most: int) -> Layout:

@@ -58,7 +58,7 @@ def placed(work: Workload, cluster: Cluster, nodes: Nodes) -> Placement:
     free = homes[tiles] < 0
     tiles, readers = tiles[free], readers[free]
     firsts = np.flatnonzero(np.diff(tiles, prepend=-1))
-    lasts = [*firsts[1:].tolist(), len(tiles)]
+    lasts = np.append(firsts[1:], len(tiles))[: len(firsts)].tolist()
     choice, sizes = readers.tolist(), work.tile_bytes[tiles[firsts]].tolist()
     for first, last, size in zip(firsts.tolist(), lasts, sizes, strict=True):
         best = min(choice[first:last], key=load.__getitem__)

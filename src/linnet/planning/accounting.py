@@ -54,6 +54,8 @@ def transfers(work: Workload, cluster: Cluster, placement: Placement) -> Transfe
     tiles, nodes = wanted(work, cluster, placement.nodes)
     away = placement.homes[tiles] != nodes
     tiles, nodes = tiles[away], nodes[away]
+    if not len(tiles):
+        return Transfers(tiles, nodes, nodes, tiles)
     order = np.lexsort((_first_need(work, cluster, placement, tiles, nodes), tiles))
     tiles, nodes = tiles[order], nodes[order]
     firsts = np.flatnonzero(np.diff(tiles, prepend=-1))

@@ -1,0 +1,160 @@
+"""A plan: where each task runs, what moves, how long it takes; a value to look at before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, SupportsIndex, TypeVar, overload
+
+from linnet.planning.accounting import Transfers, transfers
+from linnet.planning.cluster import Cluster
+from linnet.planning.placement import Placement
+from linnet.planning.simulate import Seconds, Simulated, simulate
+from linnet.planning.workload import Numbers, Workload
+from linnet.programs import Task
+from linnet.tiles import TileKey
+
+Row = TypeVar("Row")
+
+
+class Rows(int, Generic[Row]):
+    """A number of things, which can also be looked at one by one.
+
+    >>> squares = Rows.of(3, lambda k: k * k)
+    >>> squares == 3, squares[1], list(squares)
+    (True, 1, [0, 1, 4])
+    """
+
+    _row: Callable[[int], Row]
+
+    @classmethod
+    def of(cls, count: int, row: Callable[[int], Row]) -> Rows[Row]:
+        """So many, each made when it is asked for."""
+        made = cls(count)
+        made._row = row
+        return made
+
+    def __len__(self) -> int:
+        return int(self)
+
+    def __iter__(self) -> Iterator[Row]:
+        return (self._row(number) for number in range(int(self)))
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: SupportsIndex | slice) -> Row | list[Row]:
+        numbers = range(int(self))
+        if isinstance(place, slice):
+            return [self._row(number) for number in numbers[place]]
+        return self._row(numbers[place])
+
+
+class PlacedTask(NamedTuple):
+    """A task, where it runs, and when it would."""
+
+    task: Task
+    kernel: str
+    node: int
+    start: float
+    finish: float
+
+
+class Transfer(NamedTuple):
+    """A tile that goes from a node to another."""
+
+    tile: TileKey
+    source: int
+    target: int
+    bytes: int
+
+
+class Cost(NamedTuple):
+    """What a plan costs, and what the plans it was preferred to would have."""
+
+    seconds: float
+    bytes_moved: int
+    peak_memory: int
+    """On the node that holds most."""
+    pruned: str = ""
+    """Why it was not looked at to the end."""
+
+
+@dataclass(eq=False, repr=False)
+class Plan:
+    """Tasks, each with a node, and what that costs."""
+
+    work: Workload
+    cluster: Cluster
+    policy: str
+    """The policy that placed the tasks."""
+    placement: Placement
+    rivals: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
+    """What other policies would have cost."""
+    bound: Any = None
+    """The lower bound that holds for this workload, if one is known."""
+    task_seconds: Seconds | None = None
+    """How long tasks take; None: from their operations."""
+
+    @cached_property
+    def moved(self) -> Transfers:
+        """What goes from a node to another, as arrays."""
+        return transfers(self.work, self.cluster, self.placement)
+
+    @cached_property
+    def simulated(self) -> Simulated:
+        """The plan in virtual time."""
+        return simulate(self.work, self.cluster, self.placement, self.task_seconds)
+
+    @property
+    def tasks(self) -> Rows[PlacedTask]:
+        """How many tasks there are; and each of them."""
+        return Rows[PlacedTask].of(self.work.count, self._task)
+
+    @property
+    def transfers(self) -> Rows[Transfer]:
+        """How many tiles go from a node to another; and each of them."""
+        return Rows[Transfer].of(len(self.moved), self._transfer)
+
+    @property
+    def bytes_moved(self) -> int:
+        """Bytes that go from a node to another, in all."""
+        return int(self.moved.bytes.sum())
+
+    @property
+    def bytes_in(self) -> Numbers:
+        """Bytes into each node."""
+        return self.moved.into(self.cluster.count)
+
+    @property
+    def bytes_out(self) -> Numbers:
+        """Bytes out of each node."""
+        return self.moved.out_of(self.cluster.count)
+
+    @property
+    def peak_memory(self) -> Numbers:
+        """Bytes of tiles on each node, at most."""
+        return self.simulated.peak
+
+    @property
+    def seconds(self) -> float:
+        """How long it would take."""
+        return self.simulated.seconds
+
+    @property
+    def cost(self) -> Cost:
+        """What is compared with other plans."""
+        return Cost(self.seconds, self.bytes_moved, int(self.peak_memory.max(initial=0)))
+
+    def _task(self, number: int) -> PlacedTask:
+        work, simulated = self.work, self.simulated
+        kernel = work.bound.program.statements[int(work.statement[number])].kernel
+        times = float(simulated.start[number]), float(simulated.finish[number])
+        return PlacedTask(work.tasks.task(number), kernel, int(self.placement.nodes[number]), *times)
+
+    def _transfer(self, number: int) -> Transfer:
+        moved = self.moved
+        ends = int(moved.source[number]), int(moved.target[number])
+        return Transfer(self.work.key(int(moved.tile[number])), *ends, int(moved.bytes[number]))

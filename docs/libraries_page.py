@@ -12,9 +12,11 @@ import os
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # SciPy and scikit-learn look at it when they are imported
 
+import ast
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import SkipTest
@@ -52,7 +54,7 @@ BINARY = """
 TERNARY = "bdtr bdtrc betainc betaincc betaincinv fdtr fdtrc fdtri gdtr gdtrc hyp1f1 nbdtr nbdtrc radian"
 
 CALLS = {
-    "scipy.special": "logsumexp(x) softmax(x) log_softmax(x) multigammaln(x+3,2)",
+    "scipy.special": "logsumexp(x) softmax(x) log_softmax(x) multigammaln(x3,2)",
     "scipy.fft": """
         fft(x) ifft(c) rfft(x) irfft(c) hfft(c) ihfft(x) fftn(m) ifftn(m) fft2(m) ifft2(m) rfftn(m)
         rfft2(m) irfftn(m) irfft2(m) dct(x) idct(x) dst(x) idst(x) dctn(m) idctn(m) dstn(m) idstn(m)
@@ -116,7 +118,7 @@ def samples() -> dict[str, Any]:
         "w1": np.array([1.0, 1.0, 1.0]), "w3": np.array([1.0, 0.2]), "r": rng.normal(size=17),
         "t": np.r_[[0.0] * 4, np.arange(2.0, 22.0), [23.0] * 4], "z": linkage(m),
         "sos": butter(4, 0.3, output="sos"), "v": rng.uniform(0.1, 0.9, 24), "v2": rng.uniform(0.1, 0.9, 24),
-        "n": rng.integers(1, 9, 24).astype(float),
+        "n": rng.integers(1, 9, 24).astype(float), "x3": x + 3,
     }  # fmt: skip
 
 
@@ -188,21 +190,23 @@ def scipy_rows() -> dict[str, dict[str, str]]:
         space = vars(import_module(module))
         found: dict[str, str] = {}
         for text in texts:
-
-            def call(values: dict[str, Any], text: str = text, space: dict[str, Any] = space) -> Any:
-                return eval(text, {**values, **{k: v for k, v in space.items() if k not in values}})
-
-            used = {name: each for name, each in plain.items() if name in _names(text)}
-            found[text.partition("(")[0]] = tried(call, used)
+            call = ast.parse(text, mode="eval").body
+            names = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
+            used = {name: each for name, each in plain.items() if name in names}
+            found[text.partition("(")[0]] = tried(partial(_result, call, space), used)
         if found:
             rows[module] = dict(sorted(found.items()))
     return rows
 
 
-def _names(text: str) -> set[str]:
-    import ast
-
-    return {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+def _result(node: ast.expr, space: dict[str, Any], values: dict[str, Any]) -> Any:
+    """What a call gives: functions are those of a module, arguments are values, numbers and words."""
+    if isinstance(node, ast.Call):
+        function = _result(node.func, space, values)
+        return function(*(_result(each, space, values) for each in node.args))
+    if isinstance(node, ast.Name):
+        return values[node.id] if node.id in values else space[node.id]
+    return ast.literal_eval(node)
 
 
 # ---- scikit-learn

@@ -1,0 +1,242 @@
+"""Dask as an engine: programs run on the workers of any Dask cluster, each task where the plan wants it.
+
+Tiles are futures of Dask, and Dask moves them between its workers. Tasks are pinned to workers, so nothing is
+stolen. Workers report what they did through Dask's own events: no result has to be fetched to know that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import queue
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from linnet.engines.driving import Ended, Lost
+from linnet.engines.driving_engine import Driven
+from linnet.engines.driving_tasks import BRIEFS, Failed, Order, Report, perform
+from linnet.errors import InputError, MissingExtraError
+from linnet.planning.cluster import Cluster, Node
+from linnet.tiles import Tile, amount
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_INLINE = 1 << 13
+"""Bytes of a brief that go with each order; longer ones are put on every worker once."""
+_engines = itertools.count(1)
+
+
+class Dask(Driven):
+    """Runs programs on the workers of a Dask cluster.
+
+    `client` is a `distributed.Client`, `address` that of a scheduler. With neither, the client in use is
+    taken, or a cluster is started on this machine, with `workers` processes of `memory` each; it ends
+    when the engine is let go of. A worker of Dask is a node of the plan, its threads are the node's
+    workers. `policy` says how tasks are placed: "auto" takes the cheapest plan, "engine" leaves it to Dask.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        memory: float | str | None = None,
+        *,
+        client: Client | None = None,
+        address: str | None = None,
+        policy: str = "auto",
+    ) -> None:
+        self.policy = policy
+        if client is not None and address is not None:
+            raise InputError(f"client={client!r} and address={address!r} were given; give one of them")
+        self.client: Any = _found(client, address, workers, memory)
+        self._name = f"linnet-{self.client.id}-{next(_engines)}"
+        self._inboxes: weakref.WeakValueDictionary[str, _Crew] = weakref.WeakValueDictionary()
+        self.client.subscribe_topic(self._name, self._heard)
+
+    @property
+    def key(self) -> str:
+        return f"dask {self.client.id}"
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster([node for _, node in _nodes(self.client)])
+
+    @property
+    def workers(self) -> int:
+        """Threads of all workers together."""
+        return self.cluster.workers
+
+    def _pickled(self, code: object) -> bytes:
+        import cloudpickle
+
+        return cloudpickle.dumps(code)
+
+    def _crew(self, job: str, brief: bytes) -> _Crew:
+        crew = _Crew(self.client, self._name, f"{self._name}-{job}", brief, self.key)
+        self._inboxes[crew.job] = crew
+        return crew
+
+    def _heard(self, event: tuple[float, dict[str, Any]]) -> None:
+        """A worker reports; this runs on the thread of the client's event loop."""
+        _, message = event
+        crew = self._inboxes.get(message["job"])
+        if crew is not None:
+            crew.inbox.put((message["number"], message["outcome"]))
+
+    def __repr__(self) -> str:
+        return f"Dask({self.client.scheduler.address!r}, policy={self.policy!r})"
+
+
+def _found(
+    client: Client | None, address: str | None, workers: int | None, memory: float | str | None
+) -> Any:
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtraError(
+            'engine "dask" needs distributed; install it with: pip install "linnet[dask]"'
+        ) from error
+    if client is not None:
+        return client
+    if address is not None:
+        return distributed.Client(address, set_as_default=False)
+    try:
+        return distributed.get_client()
+    except ValueError:
+        limit = "auto" if memory is None else amount(memory)
+        return distributed.Client(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=limit,
+            dashboard_address=None,
+            set_as_default=False,
+        )
+
+
+def _nodes(client: Any) -> list[tuple[str, Node]]:
+    """Addresses of workers, each with the node it is, in an order that does not change between two looks."""
+    known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    found = sorted(known.items(), key=lambda item: (str(item[1].get("name")), item[0]))
+    if not found:
+        client.wait_for_workers(1, timeout=30)
+        return _nodes(client)
+    return [(address, Node(each["nthreads"], each["memory_limit"] or None)) for address, each in found]
+
+
+class _Crew:
+    """The workers of a Dask cluster, for one run."""
+
+    overwrites = True
+
+    def __init__(self, client: Any, topic: str, job: str, brief: bytes, key: str) -> None:
+        self.key, self.job = key, job
+        self._client, self._topic = client, topic
+        nodes = _nodes(client)
+        self._addresses = [address for address, _ in nodes]
+        self.workers = [node.workers for _, node in nodes]
+        self.inbox: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        self._brief: Any = brief
+        if len(brief) > _INLINE:
+            self._brief = client.scatter(brief, broadcast=True, hash=False)
+        self._flying: dict[int, list[Any]] = {}
+
+    def put(self, tiles: list[Tile], node: int) -> list[Any]:
+        where = None if node < 0 else [self._addresses[node]]
+        return self._client.scatter(tiles, workers=where, hash=False, direct=True)
+
+    def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
+        where = None if node < 0 else [self._addresses[node]]
+        name = f"{self.job}-{number}"
+        sent = pickle.dumps(order)
+        made = self._client.submit(
+            _work,
+            self.job,
+            number,
+            self._topic,
+            self._brief,
+            sent,
+            *operands,
+            key=name,
+            workers=where,
+            pure=False,
+        )
+        self._flying[number] = [made]
+        if len(order.kept) < 2:
+            return [made] * len(order.kept)
+        parts = [
+            self._client.submit(_part, made, place, key=f"{name}-{place}", workers=where, pure=False)
+            for place in range(len(order.kept))
+        ]
+        self._flying[number] += parts
+        return parts
+
+    def ended(self, timeout: float) -> list[Ended]:
+        found: list[Ended] = []
+        try:
+            found.append(self._opened(*self.inbox.get(timeout=timeout)))
+            while True:
+                found.append(self._opened(*self.inbox.get_nowait()))
+        except queue.Empty:
+            pass
+        if not found:
+            found += [Ended(number, None, error) for number, error in self._broken()]
+        for each in found:
+            self._flying.pop(each.number, None)
+        return found
+
+    def _opened(self, number: int, outcome: bytes) -> Ended:
+        told: Report | Failed = pickle.loads(outcome)
+        return Ended(number, None, told) if isinstance(told, Failed) else Ended(number, told, None)
+
+    def _broken(self) -> list[tuple[int, Exception]]:
+        """Orders that ended without a word."""
+        found: list[tuple[int, Exception]] = []
+        for number, (made, *_) in self._flying.items():
+            if made.status == "error":
+                found.append((number, Lost(str(made.exception()))))
+            elif made.status in ("lost", "cancelled"):
+                found.append((number, Lost(f"Dask says {made.status}")))
+        return found
+
+    def fetch(self, refs: Sequence[Any]) -> list[Any]:
+        return self._client.gather(list(refs), direct=True)
+
+    def release(self, refs: Sequence[Any]) -> None:
+        for ref in refs:
+            ref.release()
+
+    def cancel(self) -> None:
+        flying = [future for futures in self._flying.values() for future in futures]
+        self._flying.clear()
+        if flying:
+            self._client.cancel(flying, force=True)
+
+    def gone(self) -> set[int]:
+        alive = self._client.nthreads()
+        for address, threads in alive.items():
+            if address not in self._addresses:
+                self._addresses.append(address)
+                self.workers.append(threads)
+        return {node for node, address in enumerate(self._addresses) if address not in alive}
+
+
+def _work(job: str, number: int, topic: str, brief: bytes, sent: bytes, *values: Any) -> Any:
+    """An order, on a worker of Dask."""
+    from distributed import get_worker
+
+    order: Order = pickle.loads(sent)
+    told = get_worker().log_event
+    try:
+        report, parcels = perform(BRIEFS.get(job, lambda: brief), order, values)
+    except Exception as error:
+        failed = error if isinstance(error, Failed) else Lost(f"{type(error).__name__}: {error}")
+        told(topic, {"job": job, "number": number, "outcome": pickle.dumps(failed)})
+        raise
+    told(topic, {"job": job, "number": number, "outcome": pickle.dumps(report)})
+    return parcels[0] if len(parcels) == 1 else parcels
+
+
+def _part(parcels: list[Any], place: int) -> Any:
+    """One of several results."""
+    return parcels[place]

@@ -38,6 +38,34 @@ local A = cmsgpack.unpack(ARGV[1])
 local call = redis.call
 local time = call('TIME')
 local now = time[1] + time[2] / 1000000
+local NOW = string.format('%.6f', now)  -- as text: the server would write out the number at every call
+
+local PIECE = 1000  -- values in one call: the stack of a script holds some thousands
+
+-- Many fields of a hash, by name; false where there is none.
+local function fetched(key, names)
+  local found = {}
+  for first = 1, #names, PIECE do
+    local last = math.min(first + PIECE - 1, #names)
+    local values = call('HMGET', key, unpack(names, first, last))
+    for i = first, last do found[names[i]] = values[i - first + 1] end
+  end
+  return found
+end
+
+local function add(words, one, two)
+  words[#words + 1] = one
+  words[#words + 1] = two
+end
+
+-- One command for many words, which come last in it.
+local function at_once(words, ...)
+  for first = 1, #words, PIECE do
+    local line = {...}
+    for i = first, math.min(first + PIECE - 1, #words) do line[#line + 1] = words[i] end
+    call(unpack(line))
+  end
+end
 """
 
 

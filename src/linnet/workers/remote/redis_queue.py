@@ -29,23 +29,32 @@ local function facts(name)
   return cmsgpack.unpack(text)
 end
 
-local function keep(name, receipt, deliveries, priority)
-  call('HSET', held, name, cmsgpack.pack({receipt, deliveries, priority}))
-end
+local function packed(receipt, deliveries, priority) return cmsgpack.pack({receipt, deliveries, priority}) end
 
--- Leases a task that is in no list now; nil if it was delivered too often.
-local function lend(name, priority, receipt, seconds, most)
-  local known = facts(name)
-  local deliveries = 1
-  if known then deliveries, priority = known[2] + 1, known[3] end
-  if deliveries > most then
-    call('HDEL', held, name)
-    call('SADD', dead, name)
-    return nil
+-- Leases tasks that are in no list now, a list of names and priorities; not those delivered too often.
+local function lend(names, priorities, stamp, seconds, most)
+  local known = fetched(held, names)
+  local found, kept, ends = {}, {}, {}
+  local when = string.format('%.6f', now + seconds)
+  for i, name in ipairs(names) do
+    local deliveries, priority = 1, priorities[i]
+    if known[name] then
+      local facts = cmsgpack.unpack(known[name])
+      deliveries, priority = facts[2] + 1, facts[3]
+    end
+    if deliveries > most then
+      call('HDEL', held, name)
+      call('SADD', dead, name)
+    else
+      local receipt = stamp..i
+      add(kept, name, packed(receipt, deliveries, priority))
+      add(ends, when, name)
+      found[#found + 1] = {name, receipt, deliveries}
+    end
   end
-  keep(name, receipt, deliveries, priority)
-  call('ZADD', leased, now + seconds, name)
-  return {name, receipt, deliveries}
+  at_once(kept, 'HSET', held)
+  at_once(ends, 'ZADD', leased)
+  return found
 end
 """
 
@@ -54,13 +63,16 @@ _PUT = Script(
     + """
 local entries, claim, seconds, most, stamp = A[1], A[2], A[3], A[4], A[5]
 local none_dead = call('EXISTS', dead) == 0
+local names, new = {}, {}
+for i, entry in ipairs(entries) do names[i] = entry[1] end
+local known = fetched(held, names)
 for _, entry in ipairs(entries) do
-  if call('HEXISTS', held, entry[1]) == 0
-     and (none_dead or call('SISMEMBER', dead, entry[1]) == 0) then
-    call('ZADD', ready, 'NX', entry[2], entry[1])
+  if not known[entry[1]] and (none_dead or call('SISMEMBER', dead, entry[1]) == 0) then
+    add(new, entry[2], entry[1])
   end
 end
-local found = {}
+at_once(new, 'ZADD', ready, 'NX')
+local free, priorities = {}, {}
 for i = 1, math.min(claim, #entries) do
   local name = entries[i][1]
   local ends = call('ZSCORE', leased, name)
@@ -68,10 +80,11 @@ for i = 1, math.min(claim, #entries) do
   if priority or (ends and tonumber(ends) <= now) then
     call('ZREM', ready, name)
     call('ZREM', leased, name)
-    found[#found + 1] = lend(name, tonumber(priority or 0), stamp..i, seconds, most)
+    free[#free + 1] = name
+    priorities[#free] = tonumber(priority or 0)
   end
 end
-return cmsgpack.pack(found)
+return cmsgpack.pack(lend(free, priorities, stamp, seconds, most))
 """
 )
 
@@ -87,8 +100,13 @@ local found = {}
 while #found < limit do
   local popped = call('ZPOPMAX', ready, limit - #found)
   if #popped == 0 then break end
+  local names, priorities = {}, {}
   for i = 1, #popped, 2 do
-    found[#found + 1] = lend(popped[i], tonumber(popped[i + 1]), stamp..(#found + 1), seconds, most)
+    names[#names + 1] = popped[i]
+    priorities[#names] = tonumber(popped[i + 1])
+  end
+  for _, lease in ipairs(lend(names, priorities, stamp..#found..'-', seconds, most)) do
+    found[#found + 1] = lease
   end
 end
 return cmsgpack.pack(found)
@@ -117,7 +135,7 @@ _RELEASE = Script(
 for _, lease in ipairs(A[1]) do
   local known = facts(lease[1])
   if known and known[1] == lease[2] then
-    keep(lease[1], '', known[2] - 1, known[3])
+    call('HSET', held, lease[1], packed('', known[2] - 1, known[3]))
     call('ZREM', leased, lease[1])
     call('ZADD', ready, known[3], lease[1])
   end
@@ -128,13 +146,16 @@ end
 _REMOVE = Script(
     _COMMON
     + """
+local names, mine = {}, {}
+for i, lease in ipairs(A[1]) do names[i] = lease[1] end
+local known = fetched(held, names)
 for _, lease in ipairs(A[1]) do
-  local known = facts(lease[1])
-  if known and known[1] == lease[2] then
-    if call('ZREM', leased, lease[1]) == 0 then call('ZREM', ready, lease[1]) end
-    call('HDEL', held, lease[1])
-  end
+  local text = known[lease[1]]
+  if text and cmsgpack.unpack(text)[1] == lease[2] then mine[#mine + 1] = lease[1] end
 end
+at_once(mine, 'ZREM', leased)
+at_once(mine, 'ZREM', ready)  -- where the lease had ended
+at_once(mine, 'HDEL', held)
 """
 )
 
@@ -196,9 +217,6 @@ class RedisQueue:
 
     def clear(self) -> None:
         self._server.run(_CLEAR)
-
-    def drop(self) -> None:
-        self.clear()  # without members there are no keys
 
     def grouped(self) -> AbstractContextManager[object]:
         return nullcontext()

@@ -15,7 +15,9 @@ Under `linnet:{job}:` there are
     kinds          hash          tasks done and seconds of each statement
     workers        hash          what each told of itself
 
-Every step costs the logarithm of these, times the tasks it is given and their edges.
+Every step costs the logarithm of these, times the tasks it is given and their edges. A call from a script
+to the server costs more than what it does there, so a step reads what it needs of all its tasks with a few
+calls, works on that, and writes what changed with a few more.
 """
 
 from __future__ import annotations
@@ -35,12 +37,17 @@ do
 end
 local parted = call('EXISTS', PART) == 1
 local LOST = P..'lost'
+local published = {}  -- tokens of done tasks, as far as they were read; false where there was none
 
 local function is_seed(name) return string.sub(name, 1, 1) == '@' end
 
 -- Whether a task is done, and its published token.
 local function state_of(name)
-  local token = call('HGET', DONE, name)
+  local token = published[name]
+  if token == nil then
+    token = call('HGET', DONE, name)
+    published[name] = token
+  end
   if token then return true, tonumber(token) end
   if parted then
     token = call('HGET', PART, name)
@@ -89,43 +96,51 @@ local function is_alive(name)
 end
 
 local function tokens(parents)
-  if #parents == 0 then return {} end
-  local given = call('HMGET', DONE, unpack(parents))
+  local given = {}
   for i, parent in ipairs(parents) do
-    local token = given[i] and tonumber(given[i])
-    if not token then
-      local done
-      done, token = state_of(parent)
-      if token == 0 and not done then return nil end
-    end
+    local done, token = state_of(parent)
+    if token == 0 and not done then return nil end
     given[i] = token
   end
   return given
 end
 
+local names, asked = {}, {}
+for i, start in ipairs(starts) do
+  names[i] = start[1]
+  asked[#asked + 1] = start[1]
+  for _, parent in ipairs(start[2]) do asked[#asked + 1] = parent end
+end
+published = fetched(DONE, asked)
+local attempts = fetched(ATTEMPTS, names)
+local kept, heard, began = {}, {}, {}
 local ran = 0
 for i, start in ipairs(starts) do
   local name = start[1]
   if state_of(name) then
     found[i] = {'done'}
   else
-    local published = tokens(start[2])
-    if published == nil then
+    local given = tokens(start[2])
+    if given == nil then
       found[i] = {'wait'}
     else
       ran = ran + 1
       local token = job.epoch * 4294967296 + job.sequence + ran
-      local attempt = attempt_of(name) or {0, 0, 0, false, '', false}
+      local attempt = attempts[name] and cmsgpack.unpack(attempts[name]) or {0, 0, 0, false, '', false}
       local blamed = attempt[4] and not start[3] and not is_alive(attempt[5])
       attempt = {token, attempt[2] + 1, attempt[3] + (blamed and 1 or 0), false, worker, attempt[6]}
-      keep_attempt(name, attempt)
-      call('ZADD', READY, now, name)
-      if not attempt[6] then call('ZADD', BEGAN, now, name) end
-      found[i] = {'run', token, attempt[2], attempt[3], published}
+      attempts[name] = cmsgpack.pack(attempt)
+      add(kept, name, attempts[name])
+      add(heard, NOW, name)
+      if not attempt[6] then add(began, NOW, name) end
+      found[i] = {'run', token, attempt[2], attempt[3], given}
     end
   end
 end
 if ran > 0 then
+  at_once(kept, 'HSET', ATTEMPTS)
+  at_once(heard, 'ZADD', READY)
+  at_once(began, 'ZADD', BEGAN)
   call('HINCRBY', JOB, 'sequence', ran)
   call('HINCRBY', JOB, 'begun', ran)
   if job.first == 0 then call('HSET', JOB, 'first', now) end
@@ -137,53 +152,51 @@ return cmsgpack.pack(found)
 COMPLETE = Script(
     COMMON
     + """
+local asked, waiting = {}, {}
+for _, one in ipairs(A[1]) do
+  asked[#asked + 1] = one[1]
+  for _, child in ipairs(one[3]) do
+    asked[#asked + 1] = child[1]
+    waiting[#waiting + 1] = child[1]
+  end
+end
+published = fetched(DONE, asked)
+local seen = fetched(SEEN, waiting)
+local marked, due = {}, {}    -- tasks with new edges to them; those that are ready
+local over, edges = {}, {}    -- tasks done now; the sets of edges to them
+local readers = {}            -- by how much the edges from a task change
+
 -- Marks the edges to children; those that are ready now, or were.
 local function mark(name, children)
   local ready, made = {}, 0
   for _, child in ipairs(children) do
-    local waiting, needs = child[1], child[2]
-    if not state_of(waiting) then
-      local new = call('SADD', MARKS..waiting, name)
-      local seen
-      if new == 1 then
-        seen = call('HINCRBY', SEEN, waiting, 1)
+    local waits, needs = child[1], child[2]
+    if not state_of(waits) then
+      if call('SADD', MARKS..waits, name) == 1 then
+        seen[waits] = (seen[waits] or 0) + 1
+        marked[waits] = true
         made = made + 1
-      else
-        seen = tonumber(call('HGET', SEEN, waiting))
       end
-      if seen >= needs then
-        ready[#ready + 1] = waiting
-        call('ZADD', READY, 'NX', now, waiting)
+      if tonumber(seen[waits]) >= needs then
+        ready[#ready + 1] = waits
+        add(due, NOW, waits)
       end
     end
   end
-  if made > 0 then call('HINCRBY', READERS, name, made) end
-  return ready, made
-end
-
--- A task is done: it reads the tiles of its parents no more.
-local function free_parents(name)
-  for _, parent in ipairs(call('SMEMBERS', MARKS..name)) do
-    if call('HINCRBY', READERS, parent, -1) == 0 then
-      call('HDEL', READERS, parent)
-      local token = call('HGET', DONE, parent)
-      if token then bury(parent, tonumber(token)) end
-    end
-  end
-  call('DEL', MARKS..name)
-  call('HDEL', SEEN, name)
+  if made > 0 then readers[name] = (readers[name] or 0) + made end
+  return ready
 end
 
 local counts, times, total = {}, {}, 0
 
-local function finish(name, token, made, counted, seconds)
-  call('HSET', DONE, name, token)
+local function finish(name, token, counted, seconds)
+  published[name] = string.format('%.0f', token)
   if parted then call('HDEL', PART, name) end
-  call('ZREM', READY, name)
-  call('ZREM', BEGAN, name)
-  call('HDEL', ATTEMPTS, name)
-  free_parents(name)
-  if made == 0 and call('HEXISTS', READERS, name) == 0 then bury(name, token) end
+  over[#over + 1] = name
+  edges[#edges + 1] = MARKS..name
+  -- It reads the tiles of its parents no more.
+  for _, parent in ipairs(call('SMEMBERS', MARKS..name)) do readers[parent] = (readers[parent] or 0) - 1 end
+  readers[name] = readers[name] or 0
   if counted then
     local kind = string.match(name, '^%d+')
     counts[kind] = (counts[kind] or 0) + 1
@@ -200,17 +213,63 @@ for i, one in ipairs(A[1]) do
      or (some_lost and tonumber(call('HGET', LOST, name) or 0) >= token) then
     found[i] = {0, {}}
   else
-    local done, published = state_of(name)
-    if published ~= 0 then token = published end
-    if published == 0 and not last then
+    local done, first = state_of(name)
+    if first ~= 0 then token = first end
+    if first == 0 and not last then
       call('HSET', PART, name, token)
       parted = true
     end
-    local ready, made = mark(name, children)
-    if last and not done then finish(name, token, made, counted, seconds) end
+    local ready = mark(name, children)
+    if last and not done then finish(name, token, counted, seconds) end
     found[i] = {token, ready}
   end
 end
+
+-- What changed, written at once; a task that was marked and is done now is only that.
+local function keep_marks()
+  local kept = {}
+  for name in pairs(marked) do add(kept, name, seen[name]) end
+  at_once(kept, 'HSET', SEEN)
+  at_once(due, 'ZADD', READY, 'NX')
+end
+
+local function keep_done()
+  local kept = {}
+  for _, name in ipairs(over) do add(kept, name, published[name]) end
+  at_once(kept, 'HSET', DONE)
+  at_once(over, 'ZREM', READY)
+  at_once(over, 'ZREM', BEGAN)
+  at_once(over, 'HDEL', ATTEMPTS)
+  at_once(over, 'HDEL', SEEN)
+  at_once(edges, 'DEL')
+end
+
+-- Counts who may read the tiles of a task; where nobody does, and it is done, they go.
+local function keep_readers()
+  local names, kept, none, unread = {}, {}, {}, {}
+  for name in pairs(readers) do names[#names + 1] = name end
+  local before = fetched(READERS, names)
+  for _, name in ipairs(names) do
+    local left = (before[name] or 0) + readers[name]
+    if left > 0 then add(kept, name, left) else none[#none + 1] = name end
+  end
+  at_once(kept, 'HSET', READERS)
+  at_once(none, 'HDEL', READERS)
+  for _, name in ipairs(none) do
+    if published[name] == nil then unread[#unread + 1] = name end
+  end
+  for name, token in pairs(fetched(DONE, unread)) do published[name] = token end
+  local garbage = {}
+  for _, name in ipairs(none) do
+    local token = published[name]
+    if token and token ~= '0' and not is_seed(name) then add(garbage, NOW, name..' '..token) end
+  end
+  at_once(garbage, 'ZADD', GARBAGE)
+end
+
+keep_marks()
+keep_done()
+keep_readers()
 if total > 0 then
   local done = call('HINCRBY', JOB, 'done', total)
   call('HSET', JOB, 'last', now)
@@ -251,8 +310,8 @@ REOPEN = Script(
     COMMON
     + """
 local name, token, parents, reader = A[1], A[2], A[3], A[4]
-local done, published = state_of(name)
-if (reader ~= '' and state_of(reader)) or (published ~= 0 and published ~= token) then
+local done, known = state_of(name)
+if (reader ~= '' and state_of(reader)) or (known ~= 0 and known ~= token) then
   return cmsgpack.pack(false)
 end
 
@@ -273,7 +332,7 @@ local function wait_for_parents()
   return there == #parents
 end
 
-if done or published ~= 0 then
+if done or known ~= 0 then
   local ready = true
   if done then
     call('HINCRBY', JOB, 'done', -1)
@@ -286,7 +345,7 @@ if done or published ~= 0 then
   call('ZREM', BEGAN, name)
   if ready then call('ZADD', READY, now, name) else call('ZREM', READY, name) end
   call('HSET', LOST, name, job.epoch * 4294967296 + job.sequence)
-  bury(name, published)
+  bury(name, known)
 end
 
 if call('SREM', MARKS..reader, name) == 1 then

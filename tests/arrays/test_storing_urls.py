@@ -22,10 +22,6 @@ pytest.importorskip("h5py")
 VALUES = np.random.default_rng(0).random((300, 40))
 
 
-def options(server: Any) -> dict[str, Any]:
-    return {name: value for name, value in server.options.items() if name != "client_options"}
-
-
 def everywhere(folder: str, keywords: dict[str, Any]) -> None:
     """Every format, written and read back."""
     x = ln.asarray(VALUES, chunks=(100, 20))
@@ -58,7 +54,7 @@ def test_objects_in_memory():
 @pytest.mark.slow
 @pytest.mark.needs("weed")
 def test_objects_in_s3(s3_server: Any, monkeypatch: pytest.MonkeyPatch):
-    everywhere(f"{s3_server.url}/given", {"storage_options": options(s3_server)})
+    everywhere(f"{s3_server.url}/given", {"storage_options": s3_server.options})
     for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
     everywhere(f"{s3_server.url}/environment", {})
@@ -70,7 +66,7 @@ def test_objects_in_s3(s3_server: Any, monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.slow
 @pytest.mark.needs("weed")
 def test_what_s3_refuses_is_told_without_its_keys(s3_server: Any):
-    given = options(s3_server)
+    given = s3_server.options
     with pytest.raises(ln.FileMissingError, match=r"s3://nobody/x.npy: there is no such object"):
         ln.from_npy("s3://nobody/x.npy", storage_options=given)
     with pytest.raises(ln.FileMissingError, match=r"there is no such object"):
@@ -90,7 +86,7 @@ def test_what_s3_refuses_is_told_without_its_keys(s3_server: Any):
 @pytest.mark.slow
 @pytest.mark.needs("weed")
 def test_a_write_to_s3_that_fails_goes_on(s3_server: Any):
-    url, given, calls = f"{s3_server.url}/resumed.zarr", {"storage_options": options(s3_server)}, [0]
+    url, given, calls = f"{s3_server.url}/resumed.zarr", {"storage_options": s3_server.options}, [0]
 
     def broken(tile: Any) -> Any:
         if tile.flat[0] >= 60:

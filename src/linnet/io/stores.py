@@ -20,6 +20,7 @@ from datetime import timedelta
 from typing import Any
 
 from linnet.errors import FileDeniedError, FileError, FileMissingError, MissingExtraError
+from linnet.io.clients import is_plain, keywords
 from linnet.io.places import Place
 
 _SAID = re.compile(r"<Code>(?P<code>[^<]*)</Code>|<Message>(?P<message>[^<]*)</Message>")
@@ -68,28 +69,16 @@ def _connected(place: Place, secrets: dict[str, Any]) -> Any:
     if place.scheme == "memory":
         return store.MemoryStore()
     options = {**dict(place.options), **secrets}
-    endpoint = str(options.get("endpoint") or _environment_endpoint())
-    asked = str(options.pop("allow_http", "")).lower() == "true"
-    plain = asked or place.scheme == "http" or endpoint.startswith("http://")
-    keywords: dict[str, Any] = {
-        "client_options": {"allow_http": plain, "connect_timeout": "5s", "timeout": "120s"},
-        "retry_config": {"max_retries": 6, "retry_timeout": _PATIENCE},
-    }
-    if options:
-        keywords["config"] = options
+    client = {"allow_http": is_plain(place.scheme, options), "connect_timeout": "5s", "timeout": "120s"}
+    how = keywords(place.scheme, options, client, {"max_retries": 6, "retry_timeout": _PATIENCE})
     try:
-        return store.from_url(place.root, **keywords)
+        return store.from_url(place.root, **how)
     except Exception as error:  # obstore names the option, and may quote its value
         known = ", ".join(sorted(options)) or "none"
         raise FileError(
             f"{place.root} cannot be reached: storage_options ({known}) are not what it takes "
             f"({type(error).__name__})"
         ) from None
-
-
-def _environment_endpoint() -> str:
-    names = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-    return next((os.environ[name] for name in names if name in os.environ), "")
 
 
 # ---- errors

@@ -12,7 +12,6 @@ refused or break, time-outs) is tried again, for `patience` seconds in all.
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import time
@@ -20,11 +19,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from linnet.errors import InputError, MissingExtraError, MissingTileError, StoreError
+from linnet.io.clients import keywords
 from linnet.tiles.codec import Buffer
 from linnet.workers.stores.keys import checked, checked_prefix
 
@@ -34,12 +33,6 @@ PATIENCE = 60.0
 FIRST_PATIENCE = 10.0
 """and for how many as long as nothing was ever answered: then the address may be wrong."""
 
-# What goes to the HTTP client; the rest is the business of the service.
-_CLIENT = {
-    "allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only",
-    "pool_idle_timeout", "pool_max_idle_per_host", "proxy_url", "proxy_excludes", "read_timeout",
-    "root_certificate", "timeout", "user_agent",
-}  # fmt: skip
 # What may be seen. Anything else could be a secret.
 _TOLD = {
     "endpoint", "region", "patience", "virtual_hosted_style_request", "skip_signature", "account_name",
@@ -47,8 +40,6 @@ _TOLD = {
     "root_certificate",
 }  # fmt: skip
 _CLIENT_DEFAULTS = {"connect_timeout": "5s", "timeout": "60s"}
-# The beginnings of schemes, and of the variables of the service.
-_SERVICES = {"s3": "AWS", "gs": "GOOGLE", "az": "AZURE", "abfs": "AZURE"}
 _PAGE = 1000
 
 _Answer = TypeVar("_Answer")
@@ -64,9 +55,10 @@ class ObjectStore:
         self.patience = _seconds(given.pop("patience", PATIENCE))
         from_url, self._error = _obstore()
         self._answered = False
-        keywords = _keywords(parts.scheme, given)
+        # It is not to try again, since we do.
+        how = keywords(parts.scheme, given, _CLIENT_DEFAULTS, {"max_retries": 0})
         try:
-            self._at = from_url(urlunsplit(parts._replace(query="", fragment="")), **keywords)
+            self._at = from_url(urlunsplit(parts._replace(query="", fragment="")), **how)
         except (self._error, ValueError, TypeError) as error:
             raise StoreError(f"{self.url} cannot be opened: {_first_line(error)}") from None
 
@@ -167,25 +159,6 @@ def _obstore() -> tuple[Any, type[Exception]]:
         raise MissingExtraError("object stores need the package obstore: pip install 'linnet[s3]'") from None
 
 
-def _keywords(scheme: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The options, as obstore takes them. It is not to try again, since we do."""
-    client = {**_CLIENT_DEFAULTS, **_from_environment(scheme), **given.pop("client_options", {})}
-    client |= {name: given.pop(name) for name in list(given) if name in _CLIENT}
-    client = {name: _client_value(name, value) for name, value in client.items()}
-    config = {"config": given} if given else {}
-    return {"client_options": client, "retry_config": {"max_retries": 0}, **config}
-
-
-def _from_environment(scheme: str) -> dict[str, str]:
-    """Options of the client in the environment, which obstore reads only when it is given none."""
-    service = next((name for start, name in _SERVICES.items() if scheme.startswith(start)), None)
-    if service is None:
-        return {}
-    found = {name: os.environ.get(f"{service}_{name.upper()}") for name in _CLIENT}
-    found["root_certificate"] = os.environ.get("AWS_CA_BUNDLE") if service == "AWS" else None
-    return {name: value for name, value in found.items() if value}
-
-
 def _told(url: str, given: Mapping[str, Any]) -> str:
     """The URL with those options that are no secrets."""
     told = {name: _bare(str(value)) for name, value in sorted(given.items()) if name in _TOLD}
@@ -203,22 +176,6 @@ def _seconds(given: Any) -> float:
         return float(given)
     except ValueError:
         raise InputError(f"patience={given!r}: give seconds as a number") from None
-
-
-def _client_value(name: str, value: Any) -> Any:
-    if name == "root_certificate" and isinstance(value, str) and "-----BEGIN" not in value:
-        return _pem(value)
-    if name.startswith(("allow_", "http1", "http2")) and isinstance(value, str):
-        return value.lower() in ("1", "true", "yes")
-    return value
-
-
-def _pem(path: str) -> bytes:
-    try:
-        return Path(path).read_bytes()
-    except OSError as error:
-        why = f"root_certificate={path}: {error.strerror}"
-        raise StoreError(f"{why}; give a file with certificates (AWS_CA_BUNDLE may name it, too)") from None
 
 
 # ---- errors ------------------------------------------------------------------------

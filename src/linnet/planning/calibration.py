@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from linnet.errors import InputError
 from linnet.kernels import chol, gemm, syrk, trsm
 from linnet.kernels.blas import one_blas_thread
+from linnet.planning.cluster import Cluster
 from linnet.planning.workload import Workload
 
 _VERSION = 1
@@ -81,8 +82,20 @@ class Calibration:
         sizes, speeds = zip(*rates, strict=True)
         return np.interp(np.log(np.maximum(flops, 1.0)), np.log(sizes), speeds)
 
-    def seconds(self, work: Workload) -> NDArray[np.float64]:
-        """How long each task of a program takes on one worker of the machine that was measured."""
+    def seconds(self, work: Workload, cluster: Cluster) -> NDArray[np.float64]:
+        """How long each task of a program takes on a worker of the cluster.
+
+        Its workers are as fast as their `flops` say, compared with the product that was measured.
+        """
+        speeds = {node.flops for node in cluster.nodes}
+        if len(speeds) > 1:
+            raise InputError(
+                f"{cluster!r}: a calibration is of one kind of worker; simulate nodes that are alike, or go "
+                "without one"
+            )
+        return self._seconds(work) * self.flops / speeds.pop()
+
+    def _seconds(self, work: Workload) -> NDArray[np.float64]:
         kernels = [statement.kernel for statement in work.bound.program.statements]
         moved = _sums(work.tile_bytes, work.read_start, work.read)
         moved += _sums(work.tile_bytes, work.write_start, work.write)
@@ -94,11 +107,6 @@ class Calibration:
             # What was measured was measured with its tiles in memory.
             made[tasks] = busy if known else np.maximum(made[tasks], busy)
         return made
-
-    def scaled(self, factor: float) -> Calibration:
-        """The same kernels on a worker so many times as fast."""
-        rates = {name: tuple((n, r * factor) for n, r in pairs) for name, pairs in self.rates.items()}
-        return Calibration(rates, self.memory * factor)
 
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file."""

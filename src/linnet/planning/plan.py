@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,9 @@ from linnet.planning.accounting import Transfers, transfers
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Placement
 from linnet.planning.simulate import Seconds, Simulated, simulate
+from linnet.planning.views import Table, table, text
+from linnet.planning.views_html import html
+from linnet.planning.views_trace import write
 from linnet.planning.workload import Numbers, Workload
 from linnet.programs import Task
 from linnet.tiles import TileKey
@@ -80,6 +84,15 @@ class Cost(NamedTuple):
     """On the node that holds most."""
     pruned: str = ""
     """Why it was not looked at to the end."""
+    loading: float = 0.0
+    """Seconds until every node has loaded its inputs."""
+    over: int = 0
+    """Bytes above the memory of the node that has too little."""
+
+    @property
+    def total(self) -> float:
+        """Seconds with loading: what is compared."""
+        return self.seconds + self.loading
 
 
 @dataclass(eq=False, repr=False)
@@ -144,9 +157,28 @@ class Plan:
         return self.simulated.seconds
 
     @property
+    def lower_bound(self) -> int | None:
+        """Bytes that any plan moves in which all nodes take part; None if no closed form is known."""
+        return None if self.bound is None else self.bound.bytes
+
+    @property
     def cost(self) -> Cost:
         """What is compared with other plans."""
         return Cost(self.seconds, self.bytes_moved, int(self.peak_memory.max(initial=0)))
+
+    def table(self) -> Table:
+        """What each node does: a list of dictionaries, which prints as a table."""
+        return table(self)
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan in virtual time to a file that https://ui.perfetto.dev shows."""
+        write(self, path)
+
+    def __repr__(self) -> str:
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
 
     def _task(self, number: int) -> PlacedTask:
         work, simulated = self.work, self.simulated

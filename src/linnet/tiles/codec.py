@@ -66,12 +66,23 @@ _PLAIN = re.compile(
 )
 
 
+def memory_order(tile: NDArray[Any]) -> Literal["C", "F"]:
+    """The order in which a copy of a tile lies as the tile does, gaps left out.
+
+    >>> whole = np.zeros((6, 6))
+    >>> memory_order(whole[:2, :3]), memory_order(whole.T[:2, :3])
+    ('C', 'F')
+    """
+    steps = [abs(step) for step, length in zip(tile.strides, tile.shape, strict=True) if length > 1]
+    return "C" if steps == sorted(steps, reverse=True) else "F"
+
+
 def encoded(tile: NDArray[Any], compression: Compression | None = None) -> list[Buffer]:
     """`tile` as bytes, in parts to be written one after the other: header, payload.
 
     The payload is the memory of the tile itself where that is contiguous and in the byte order of
-    this machine; other tiles are copied first, into Fortran order. Compression is used
-    where it makes the tile smaller.
+    this machine; other tiles are copied first. The order of the elements stays, if it is C's or Fortran's:
+    in which order NumPy adds numbers depends on it. Compression is used where it makes the tile smaller.
 
     >>> parts = encoded(np.arange(3.0))
     >>> [len(part) for part in parts]
@@ -81,7 +92,7 @@ def encoded(tile: NDArray[Any], compression: Compression | None = None) -> list[
     """
     text = _text(tile.dtype)
     if not tile.dtype.isnative or not (tile.flags.c_contiguous or tile.flags.f_contiguous):
-        tile = tile.astype(tile.dtype.newbyteorder("="), order="F")
+        tile = tile.astype(tile.dtype.newbyteorder("="), order=memory_order(tile))
     order, lying = (b"C", tile) if tile.flags.c_contiguous else (b"F", tile.T)
     payload: Buffer = lying.reshape(-1).view(np.uint8).data.toreadonly()
     code = 0

@@ -110,9 +110,11 @@ class TestBack:
         found = decoded(joined(tile, compression))
         assert found.strides == tile.strides
 
-    def test_other_orders_become_fortran_order(self):
+    def test_tiles_with_gaps_keep_their_order_too(self):
         tile = np.arange(60.0).reshape(3, 4, 5)[:, ::2]
-        assert decoded(joined(tile)).flags.f_contiguous
+        assert decoded(joined(tile)).flags.c_contiguous
+        assert decoded(joined(tile.T)).flags.f_contiguous
+        assert decoded(joined(tile.transpose(0, 2, 1))).flags.f_contiguous
 
     @pytest.mark.parametrize(
         "bits", [0x7FF0000000000001, 0x8000000000000000, 0x0000000000000001, 0xFFF8000000000123]

@@ -28,7 +28,8 @@ class Placement:
 class Policy(Protocol):
     """A way of placing tasks. Equal workloads on equal clusters are placed equally, wherever this runs."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def place(self, work: Workload, cluster: Cluster) -> Placement:
         """Place every task and every input."""

@@ -1,0 +1,267 @@
+"""Which policy places the tasks: whole plans compete on one cost model, and the cheapest is taken.
+
+A plan costs the seconds it takes in virtual time, after its inputs were brought to their nodes, each node
+loading its own. Of plans that take about the same time the one that moves less is taken; plans that need
+more memory than a node has come last.
+
+Most need not be simulated. A grid has a closed form that its time cannot go much below; of a placement one
+can count what its busiest node computes and receives. Whatever cannot win by these is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.errors import InputError
+from linnet.planning.bounds import Bound, bound_of
+from linnet.planning.cluster import Cluster
+from linnet.planning.placement import Placement, Policy, wanted
+from linnet.planning.plan import Cost, Plan
+from linnet.planning.policies.grid import Summa
+from linnet.planning.policies.locality import Locality
+from linnet.planning.policies.lshs import MOST, Improved, Thesis
+from linnet.planning.policies.owner import Owner
+from linnet.planning.policies.round_robin import RoundRobin
+from linnet.planning.simulate import simulate, task_seconds
+from linnet.planning.views import duration
+from linnet.planning.workload import Workload
+
+Seconds = NDArray[np.float64]
+
+FAMILIES: dict[str, Callable[[Workload, Cluster], Iterable[Policy]]] = {
+    "owner": Owner.variants,
+    "locality": Locality.variants,
+    "grid": Summa.variants,
+    "lshs-improved": lambda work, cluster: [Improved()],
+    "lshs": lambda work, cluster: [Thesis()],
+    "round-robin": lambda work, cluster: [RoundRobin()],
+}
+"""Policies by name; most have a variant for every grid of nodes that can matter."""
+
+_ALIKE = 1.01
+"""Times that differ by less are taken as the same: then bytes decide."""
+_SETTLED = 1.02
+"""A plan that moves nothing and is this close to what all workers need at least is not worth beating."""
+_LARGE = 200_000
+"""Tasks from which on policies without a closed form are tried with one grid only."""
+_SIMULATED = 4_000_000
+"""Tasks simulated in all: after that only so many candidates as `_AT_LEAST`."""
+_AT_LEAST = 3
+_NOT_NEEDED = "not needed: the plan taken is as good as one can be"
+
+
+@runtime_checkable
+class _Estimated(Protocol):
+    """A policy with a closed form."""
+
+    def estimate(self, work: Workload, cluster: Cluster) -> float: ...
+
+
+def choose(
+    work: Workload, cluster: Cluster, policy: str | Policy = "auto", seconds: Seconds | None = None
+) -> Plan:
+    """The cheapest plan of all policies, or of the one that is named.
+
+    `policy` may also be a policy of your own; `seconds` are the times of tasks, if they are known.
+
+    >>> from linnet.testing import kernels as programs
+    >>> from linnet.tiles import TiledArray
+    >>> work = Workload.of(programs.doubled.bind(N=8), {"B": TiledArray.from_numpy(np.zeros(8000), 1000)})
+    >>> plan = choose(work, Cluster(4))
+    >>> plan.policy, plan.bytes_moved, plan.lower_bound
+    ('owner 4', 0, 0)
+    """
+    competition = _Competition(work, cluster, seconds)
+    if not isinstance(policy, str):
+        competition.force(policy)
+    elif cluster.count == 1 and policy in ("auto", *FAMILIES):
+        competition.force(_OneNode())
+    elif policy == "auto":
+        competition.hold(_candidates(work, cluster))
+    elif policy in FAMILIES:
+        found = list(FAMILIES[policy](work, cluster))
+        if not found:
+            raise InputError(
+                f'policy "{policy}" places statements that join two operands, such as a matrix product, and '
+                f'{work.bound.program.name!r} has none; use policy="auto"'
+            )
+        competition.hold(found)
+    else:
+        known = ", ".join(f'"{name}"' for name in ("auto", *FAMILIES))
+        raise InputError(f"policy {policy!r} is not known; give one of {known}, or a policy of your own")
+    return competition.plan()
+
+
+class _OneNode:
+    """All there is to choose on one node."""
+
+    name = "one node"
+
+    def place(self, work: Workload, cluster: Cluster) -> Placement:
+        homes = np.where((work.producer >= 0) | (np.diff(work.reader_start) > 0), 0, -1)
+        return Placement(np.zeros(work.count, np.int32), homes.astype(np.int32))
+
+
+def _candidates(work: Workload, cluster: Cluster) -> Iterator[Policy]:
+    """All policies, those first that are likely to be good."""
+    for name, variants in FAMILIES.items():
+        if name == "lshs" and work.count > MOST:
+            continue
+        found = sorted(variants(work, cluster), key=_unevenness)
+        estimated = bool(found) and isinstance(found[0], _Estimated)
+        yield from islice(found, 1 if work.count > _LARGE and not estimated else None)
+
+
+def _unevenness(policy: Policy) -> int:
+    grid: tuple[int, ...] = getattr(policy, "grid", None) or ()
+    return sum(grid)
+
+
+@dataclass(slots=True)
+class _Entry:
+    """A policy, and where it put the tasks if that is known yet."""
+
+    policy: Policy
+    placement: Placement | None
+    least: float
+    """Seconds that it takes at least."""
+
+
+@dataclass(slots=True)
+class _Competition:
+    """Plans of one workload on one cluster."""
+
+    work: Workload
+    cluster: Cluster
+    seconds: Seconds | None
+    costs: dict[str, Cost] = field(default_factory=dict[str, Cost])
+    best: tuple[Cost, str, Placement] | None = None
+    bound: Bound = field(init=False)
+    _move: Seconds = field(init=False)
+    _seen: dict[bytes, str] = field(default_factory=dict[bytes, str])
+    _tasks: int = 0
+
+    def __post_init__(self) -> None:
+        work, between = self.work, self.cluster.between
+        self.bound = bound_of(work, self.cluster)
+        self._move = between.latency + work.tile_bytes / between.bandwidth
+
+    def force(self, policy: Policy) -> None:
+        """Take a policy's plan."""
+        self._simulate(policy.name, policy.place(self.work, self.cluster))
+
+    def hold(self, policies: Iterable[Policy]) -> None:
+        """Find the cheapest plan."""
+        entries: list[_Entry] = []
+        for policy in policies:
+            if self._settled():
+                self._leave(policy, 0.0, _NOT_NEEDED)
+            else:
+                entry = self._entry(policy)
+                if self.best is None and entry.placement is not None:
+                    self._simulate(policy.name, entry.placement)
+                else:
+                    entries.append(entry)
+        for entry in sorted(entries, key=lambda each: each.least):
+            self._try(entry)
+
+    def _entry(self, policy: Policy) -> _Entry:
+        if isinstance(policy, _Estimated):
+            return _Entry(policy, None, policy.estimate(self.work, self.cluster))
+        placement = policy.place(self.work, self.cluster)
+        return _Entry(policy, placement, self._least(placement))
+
+    def _try(self, entry: _Entry) -> None:
+        if self._settled():
+            self._leave(entry.policy, entry.least, _NOT_NEEDED)
+        elif self._beaten(entry.least):
+            self._leave(entry.policy, entry.least, f"takes at least {duration(entry.least)}")
+        elif self._tasks >= _SIMULATED and len(self._seen) >= _AT_LEAST:
+            self._leave(entry.policy, entry.least, "not simulated: others looked better")
+        elif entry.placement is None:
+            placement = entry.policy.place(self.work, self.cluster)
+            self._try(_Entry(entry.policy, placement, self._least(placement)))
+        else:
+            self._simulate(entry.policy.name, entry.placement)
+
+    def _leave(self, policy: Policy, least: float, why: str) -> None:
+        self.costs[policy.name] = Cost(least, 0, 0, why)
+
+    def _beaten(self, least: float) -> bool:
+        return self.best is not None and not self.best[0].over and least > self.best[0].total * _ALIKE
+
+    def _settled(self) -> bool:
+        """Whether the best plan moves nothing and its workers are busy nearly all the time."""
+        if self.best is None or self.best[0].bytes_moved or self.best[0].over:
+            return False
+        return self.best[0].total <= _SETTLED * self._floor()
+
+    def _floor(self) -> float:
+        """What all workers together need at least, inputs loaded by all nodes alike."""
+        work, cluster = self.work, self.cluster
+        fastest = max(range(cluster.count), key=lambda n: cluster.nodes[n].flops)
+        taken = self._task_seconds(np.full(work.count, fastest, np.int32))
+        free = (work.producer < 0) & (work.given_homes < 0) & (np.diff(work.reader_start) > 0)
+        return float(taken.sum()) / cluster.workers + float(self._move[free].sum()) / cluster.count
+
+    def _task_seconds(self, nodes: NDArray[np.int32]) -> Seconds:
+        return task_seconds(self.work, self.cluster, nodes) if self.seconds is None else self.seconds
+
+    def _loading(self, placement: Placement) -> float:
+        """Seconds until every node has loaded its inputs: those that lie on no node yet."""
+        work = self.work
+        loaded = (work.producer < 0) & (work.given_homes < 0) & (placement.homes >= 0)
+        times = np.bincount(placement.homes[loaded], self._move[loaded], self.cluster.count)
+        return float(times.max())
+
+    def _least(self, placement: Placement) -> float:
+        """Seconds that a placement takes at least: the work of its busiest node, or what that receives."""
+        work, cluster = self.work, self.cluster
+        taken = np.bincount(placement.nodes, self._task_seconds(placement.nodes), cluster.count)
+        busy = taken / np.array([node.workers for node in cluster.nodes])
+        tiles, readers = wanted(work, cluster, placement.nodes)
+        away = placement.homes[tiles] != readers
+        receiving = np.bincount(readers[away], self._move[tiles[away]], cluster.count)
+        return float(max(busy.max(), receiving.max())) + self._loading(placement)
+
+    def _simulate(self, name: str, placement: Placement) -> None:
+        """The cost of a placement; it is the best so far if nothing was better."""
+        same = self._seen.setdefault(placement.nodes.tobytes() + placement.homes.tobytes(), name)
+        if same != name:
+            self.costs[name] = self.costs[same]._replace(pruned=f"the same as {same}")
+            return
+        self._tasks += self.work.count
+        cost = self._cost(placement)
+        self.costs[name] = cost
+        if self.best is None or _better(cost, self.best[0]):
+            self.best = cost, name, placement
+
+    def _cost(self, placement: Placement) -> Cost:
+        simulated = simulate(self.work, self.cluster, placement, self.seconds)
+        moved = int(self.work.tile_bytes[simulated.tile].sum())
+        limits = [np.inf if node.memory is None else node.memory for node in self.cluster.nodes]
+        over = float(np.maximum(simulated.peak - np.array(limits), 0).max(initial=0.0))
+        peak = int(simulated.peak.max(initial=0))
+        return Cost(simulated.seconds, moved, peak, loading=self._loading(placement), over=int(over))
+
+    def plan(self) -> Plan:
+        """The best plan, with what the others would have cost."""
+        assert self.best is not None
+        _, name, placement = self.best
+        rivals = {other: cost for other, cost in self.costs.items() if other != name}
+        return Plan(self.work, self.cluster, name, placement, rivals, self.bound, self.seconds)
+
+
+def _better(one: Cost, other: Cost) -> bool:
+    """Whether a plan is to be preferred to another."""
+    if one.over != other.over:
+        return one.over < other.over
+    if max(one.total, other.total) > _ALIKE * min(one.total, other.total):
+        return one.total < other.total
+    return (one.bytes_moved, one.total) < (other.bytes_moved, other.total)

@@ -1,0 +1,1 @@
+"""Ways of placing tasks on nodes, behind one interface (`placement.Policy`)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,3 +28,25 @@ def dask_client() -> Iterator[Any]:
         Client(cluster, set_as_default=False) as client,
     ):
         yield client
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[Any]:
+    """Ray, connected to a cluster of four nodes, one for all tests of this process."""
+    os.environ.update(
+        RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",  # else loopback addresses are rewritten
+        RAY_AUTH_MODE="disabled",
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",  # else Ray warns, and warnings are errors here
+    )
+    import ray
+    from ray.cluster_utils import Cluster
+
+    each = {"num_cpus": 1, "object_store_memory": 200_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    for _ in range(3):
+        cluster.add_node(**each)
+    ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import pickle
 import queue
+import threading
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from linnet.engines.driving import Ended, Lost
 from linnet.engines.driving_engine import Driven
-from linnet.engines.driving_tasks import BRIEFS, Failed, Order, Report, perform
+from linnet.engines.driving_tasks import Failed, Order, Report, attempt
 from linnet.errors import InputError, MissingExtraError
 from linnet.planning.cluster import Cluster, Node
 from linnet.tiles import Tile, amount
@@ -46,10 +47,11 @@ class Dask(Driven):
         address: str | None = None,
         policy: str = "auto",
     ) -> None:
-        self.policy = policy
+        super().__init__(policy)
         if client is not None and address is not None:
             raise InputError(f"client={client!r} and address={address!r} were given; give one of them")
         self.client: Any = _found(client, address, workers, memory)
+        self._seen: dict[str, int] = {}
         self._name = f"linnet-{self.client.id}-{next(_engines)}"
         self._inboxes: weakref.WeakValueDictionary[str, _Crew] = weakref.WeakValueDictionary()
         self.client.subscribe_topic(self._name, self._heard)
@@ -66,6 +68,13 @@ class Dask(Driven):
     def workers(self) -> int:
         """Threads of all workers together."""
         return self.cluster.workers
+
+    def moved(self) -> list[int]:
+        """Bytes of tiles that came to each worker from other workers, since this was asked last."""
+        arrived: dict[str, int] = self.client.run(_arrived_here)
+        counts = [arrived.get(address, 0) - self._seen.get(address, 0) for address, _ in _nodes(self.client)]
+        self._seen = arrived
+        return counts
 
     def _pickled(self, code: object) -> bytes:
         import cloudpickle
@@ -140,10 +149,12 @@ class _Crew:
         if len(brief) > _INLINE:
             self._brief = client.scatter(brief, broadcast=True, hash=False)
         self._flying: dict[int, list[Any]] = {}
+        self._inputs = itertools.count()
 
     def put(self, tiles: list[Tile], node: int) -> list[Any]:
         where = None if node < 0 else [self._addresses[node]]
-        return self._client.scatter(tiles, workers=where, hash=False, direct=True)
+        named = {f"{self.job}-in-{next(self._inputs)}": tile for tile in tiles}
+        return list(self._client.scatter(named, workers=where, direct=True).values())
 
     def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
         where = None if node < 0 else [self._addresses[node]]
@@ -200,7 +211,12 @@ class _Crew:
         return found
 
     def fetch(self, refs: Sequence[Any]) -> list[Any]:
-        return self._client.gather(list(refs), direct=True)
+        from concurrent.futures import CancelledError
+
+        try:
+            return self._client.gather(list(refs), direct=True)
+        except (CancelledError, OSError, KeyError) as error:
+            raise Lost(f"{type(error).__name__}: {error}") from error
 
     def release(self, refs: Sequence[Any]) -> None:
         for ref in refs:
@@ -211,6 +227,9 @@ class _Crew:
         self._flying.clear()
         if flying:
             self._client.cancel(flying, force=True)
+
+    def finish(self) -> None:
+        self._brief = b""  # a future, perhaps: whoever keeps tiles keeps this
 
     def gone(self) -> set[int]:
         alive = self._client.nthreads()
@@ -225,16 +244,37 @@ def _work(job: str, number: int, topic: str, brief: bytes, sent: bytes, *values:
     """An order, on a worker of Dask."""
     from distributed import get_worker
 
-    order: Order = pickle.loads(sent)
-    told = get_worker().log_event
-    try:
-        report, parcels = perform(BRIEFS.get(job, lambda: brief), order, values)
-    except Exception as error:
-        failed = error if isinstance(error, Failed) else Lost(f"{type(error).__name__}: {error}")
-        told(topic, {"job": job, "number": number, "outcome": pickle.dumps(failed)})
-        raise
-    told(topic, {"job": job, "number": number, "outcome": pickle.dumps(report)})
+    outcome, parcels = attempt(job, lambda: brief, pickle.loads(sent), values)
+    worker = get_worker()
+    _arrived(worker)
+    if outcome is not None:
+        message = {"job": job, "number": number, "outcome": pickle.dumps(outcome)}
+        worker.log_event(topic, message)
     return parcels[0] if len(parcels) == 1 else parcels
+
+
+_counting = threading.Lock()
+
+
+def _arrived(worker: Any) -> int:
+    """Bytes of tiles that came to this worker from others, so far.
+
+    Dask's log of transfers keeps the latest of them only: it is read at every order.
+    """
+    with _counting:
+        total, last = getattr(worker, "linnet_arrived", (0, None))
+        log = worker.transfer_incoming_log
+        newest = log[-1] if log else None
+        for entry in reversed(list(log)):
+            if entry is last:
+                break
+            total += sum(size for key, size in entry["keys"].items() if str(key).startswith("linnet-"))
+        worker.linnet_arrived = total, newest
+    return total
+
+
+def _arrived_here(dask_worker: Any) -> int:
+    return _arrived(dask_worker)
 
 
 def _part(parcels: list[Any], place: int) -> Any:

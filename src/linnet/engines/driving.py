@@ -88,6 +88,10 @@ class Crew(Protocol):
         """Break off all orders that have not ended; they are not heard of again."""
         ...
 
+    def finish(self) -> None:
+        """The run is over, well or not."""
+        ...
+
     def gone(self) -> set[int]:
         """Nodes that are no longer there; those that came for them are further ones of `workers`."""
         ...
@@ -148,9 +152,8 @@ class Drive:
         tell, total = self._tell, self._work.count
         tell.begin(self._crew.workers)
         try:
-            while self._done < total:
+            while self._done < total or not self._brought():
                 self._step()
-            self._tiles.bring(everything=True)
         except Failed as failed:
             self._crew.cancel()
             tell.task_failed(failed.task, self._work.bound.call(failed.task), 0, failed.error)
@@ -164,12 +167,22 @@ class Drive:
             self._crew.cancel()
             tell.cancelled(self._done)
             raise
+        finally:
+            self._crew.finish()
         tell.finished(self._done, total)
         return RemoteOutputs(self._work.bound, self._tiles.results())
 
     @property
     def _done(self) -> int:
         return int(np.count_nonzero(self._finished))
+
+    def _brought(self) -> bool:
+        """Bring all results that have a place; False if one of them was lost meanwhile."""
+        try:
+            self._tiles.bring(everything=True)
+        except Lost:
+            self._recover(self._crew.gone(), [])
+        return bool(self._finished.all())
 
     def _step(self) -> None:
         while self._send_round():
@@ -188,7 +201,10 @@ class Drive:
             if lost or gone != self._gone:
                 self._recover(gone, lost)
         self._tell.progress(self._done, self._work.count)
-        self._tiles.bring()
+        try:
+            self._tiles.bring()
+        except Lost:
+            self._recover(self._crew.gone(), [])
 
     def _cycle(self) -> ProgramError:
         total = self._work.count

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -18,13 +19,27 @@ from linnet.engines.driving_tiles import RemoteTiles, check_reach
 from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.events import Events, Sink
 from linnet.kernels import get as get_kernel
+from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster
+from linnet.planning.plan import Plan
 from linnet.planning.schedule import finishing
 from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
 
 _jobs = itertools.count(1)
+_KEPT = 16
+"""Plans that an engine keeps: a loop that runs one program on new data plans once."""
+_KEPT_TASKS = 50_000
+"""Tasks of the largest of them."""
+
+
+class _Planned(NamedTuple):
+    """What a run follows."""
+
+    work: Workload
+    plan: Plan | None
+    assignment: Assignment
 
 
 class Driven(ABC):
@@ -32,8 +47,12 @@ class Driven(ABC):
 
     memory: int | None = None
     """What nodes may hold is in `cluster`."""
-    policy: str
-    """How tasks are placed; "engine" leaves it to the engine below."""
+
+    def __init__(self, policy: str) -> None:
+        self.policy = policy
+        """How tasks are placed; "engine" leaves it to the engine below."""
+        self._plans: dict[Any, _Planned] = {}
+        self._lock = threading.Lock()
 
     @property
     @abstractmethod
@@ -70,10 +89,11 @@ class Driven(ABC):
         check_out(bound, out or {})
         check_reach(bound, inputs)
         job = f"{bound.program.name}-{next(_jobs)}"
-        work = Workload.of(bound, inputs, self._homes(inputs))
+        planned = self._planned(bound, inputs)
+        work = planned.work
         crew = self._crew(job, brief(bound, inputs, self._pickled))
         telling = Reports(Events() if events is None else events, job, work, _calls(work))
-        return Drive(work, self._assigned(work), inputs, out or {}, crew, telling).outcome()
+        return Drive(work, planned.assignment, inputs, out or {}, crew, telling).outcome()
 
     def _homes(self, inputs: Mapping[str, TiledArray]) -> dict[TileKey, int]:
         """Nodes of inputs that are on this cluster already."""
@@ -84,21 +104,34 @@ class Driven(ABC):
             for index, (parcel, _) in array.tiles.places.items()
         }
 
-    def _assigned(self, work: Workload) -> Assignment:
-        """What runs where, and in which order."""
+    def planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan | None:
+        """The plan that a run would follow; None where placing is left to the engine below."""
+        return self._planned(bound, inputs).plan
+
+    def _planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> _Planned:
+        homes = self._homes(inputs)
+        cluster = self.cluster
+        layouts = tuple((name, array.layout, array.dtype) for name, array in sorted(inputs.items()))
+        asked = (id(bound), cluster, self.policy, layouts, tuple(sorted(homes.items())))
+        with self._lock:
+            known = self._plans.get(asked)
+        if known is None:
+            known = self._made(Workload.of(bound, inputs, homes), cluster)
+            if known.work.count <= _KEPT_TASKS:
+                with self._lock:
+                    self._plans[asked] = known
+                    while len(self._plans) > _KEPT:
+                        del self._plans[next(iter(self._plans))]
+        return known
+
+    def _made(self, work: Workload, cluster: Cluster) -> _Planned:
         streams = any(get_kernel(each.kernel).streams for each in work.bound.program.statements)
         order = finishing(work.tasks) if streams else work.order
         if self.policy == "engine":
-            free = np.full(work.count, -1), np.full(work.tiles, -1)
-            return Assignment(*free, order)
-        count = self.cluster.count
-        nodes = np.empty(work.count, np.int64)
-        nodes[order] = np.arange(work.count) % count
-        homes = np.zeros(work.tiles, np.int64)
-        first = work.reader_start[:-1]
-        read = np.diff(work.reader_start) > 0
-        homes[read] = nodes[work.reader[first[read]]]
-        return Assignment(nodes, homes, order)
+            return _Planned(work, None, Assignment(np.full(work.count, -1), np.full(work.tiles, -1), order))
+        plan = choose(work, cluster, self.policy)
+        placement = plan.placement
+        return _Planned(work, plan, Assignment(placement.nodes, placement.homes, order))
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`, here."""

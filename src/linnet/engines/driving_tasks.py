@@ -19,7 +19,7 @@ import numpy as np
 
 from linnet.engines.blas import blas_threads
 from linnet.engines.store import detached
-from linnet.errors import FileError, LinnetError
+from linnet.errors import FileError, JobError, LinnetError
 from linnet.kernels import Kernel, callables, registry
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Out, Task
@@ -70,6 +70,10 @@ class Failed(Exception):
     def __init__(self, task: Task, error: LinnetError, cause: Exception | None) -> None:
         super().__init__(task, error, cause)
         self.task, self.error, self.cause = task, error, cause
+
+
+class Broken:
+    """Stands where a tile would be, had its task not failed."""
 
 
 # ---- the brief
@@ -152,6 +156,28 @@ BRIEFS = Briefs()
 
 
 # ---- the work
+
+
+def attempt(
+    run: str, sent: Callable[[], bytes], order: Order, values: Sequence[Any]
+) -> tuple[Report | Failed | None, list[Any]]:
+    """Do an order: what to tell of it, and the values that others need.
+
+    A failure is told and not raised: engines would write it to their logs again and again, once for each
+    order that waits for this one. Those find something broken among their operands, and tell nothing.
+    """
+    if any(isinstance(value, Broken) for value in values):
+        return None, [Broken()] * len(order.kept)
+    try:
+        return perform(BRIEFS.get(run, sent), order, values)
+    except Failed as failed:
+        return failed, [Broken()] * len(order.kept)
+    except Exception as error:  # most likely a module that is not there
+        told = JobError(
+            f"a worker cannot run this program, {type(error).__name__}: {error}; workers need the modules "
+            "that its kernels use"
+        )
+        return Failed(order.tasks[0], told, _sendable(error)), [Broken()] * len(order.kept)
 
 
 def perform(brief: Brief, order: Order, values: Sequence[Any]) -> tuple[Report, list[Any]]:

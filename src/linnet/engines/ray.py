@@ -1,0 +1,256 @@
+"""Ray as an engine: programs run on the nodes of a Ray cluster, each task where the plan wants it.
+
+Tiles are objects in Ray's store, which all workers of a node read without a copy; Ray moves them between
+nodes. Tasks are bound to nodes. Ray is told not to repeat tasks: where a node is lost, the rest is placed
+again on those that are left.
+"""
+
+from __future__ import annotations
+
+import pickle
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from linnet.engines.driving import Ended, Lost
+from linnet.engines.driving_engine import Driven
+from linnet.engines.driving_tasks import Failed, Order, attempt
+from linnet.errors import JobError, MissingExtraError
+from linnet.planning.cluster import Cluster, Node
+from linnet.tiles import Tile, amount
+
+_IN_STORE = 100 * 1024
+"""Bytes from which Ray keeps a value in the stores of nodes; smaller ones travel with messages."""
+
+
+class Ray(Driven):
+    """Runs programs on the nodes of a Ray cluster.
+
+    Ray is used as it is if it was initialised in this process; otherwise it is connected to the cluster at
+    `address`, or started on this machine with `workers` and a store of `memory`, until the engine is let
+    go of. `policy` says how tasks are placed: "auto" takes the cheapest plan, "engine" leaves it to Ray.
+    """
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        memory: float | str | None = None,
+        *,
+        address: str | None = None,
+        policy: str = "auto",
+    ) -> None:
+        super().__init__(policy)
+        ray = _ray()
+        if not ray.is_initialized():
+            _start(address, workers, memory)
+            weakref.finalize(self, ray.shutdown)
+        elif address not in (None, "auto", ray.get_runtime_context().gcs_address):
+            raise JobError(
+                f"Ray is connected to {ray.get_runtime_context().gcs_address}, not to {address}; "
+                "call ray.shutdown() first, or leave address= away"
+            )
+        self._work = ray.remote(num_cpus=1, max_retries=0)(_work)
+        self._keep = ray.remote(num_cpus=0, max_retries=0)(_keep)
+        self._arrivals: dict[str, int] = {}
+
+    @property
+    def key(self) -> str:
+        context = _ray().get_runtime_context()
+        return f"ray {context.gcs_address} {context.get_job_id()}"
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster([node for _, node in _nodes()])
+
+    @property
+    def workers(self) -> int:
+        """Workers of all nodes together."""
+        return self.cluster.workers
+
+    def moved(self) -> list[int]:
+        """Bytes of tiles that came to each node from other nodes, since this was asked last.
+
+        Where Ray had copies of each tile is looked up when the tile is let go of, or when a run is over.
+        Tiles under 100 KB travel with messages and are not counted.
+        """
+        with self._lock:
+            arrivals, self._arrivals = self._arrivals, {}
+        return [arrivals.get(name, 0) for name, _ in _nodes()]
+
+    def _pickled(self, code: object) -> bytes:
+        return _ray().cloudpickle.dumps(code)
+
+    def _crew(self, job: str, brief: bytes) -> _Crew:
+        return _Crew(self._work, self._keep, job, brief, self.key, self._came)
+
+    def _came(self, node: str, size: int) -> None:
+        with self._lock:
+            self._arrivals[node] = self._arrivals.get(node, 0) + size
+
+    def __repr__(self) -> str:
+        return f"Ray({_ray().get_runtime_context().gcs_address!r}, policy={self.policy!r})"
+
+
+def _ray() -> Any:
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingExtraError(
+            'engine "ray" needs ray; install it with: pip install "linnet[ray]"'
+        ) from error
+    return ray
+
+
+def _start(address: str | None, workers: int | None, memory: float | str | None) -> None:
+    ray = _ray()
+    if address is not None:
+        ray.init(address=address, logging_level="WARNING", log_to_driver=False)
+        return
+    store = None if memory is None else amount(memory)
+    ray.init(
+        num_cpus=workers,
+        object_store_memory=store,
+        include_dashboard=False,
+        logging_level="WARNING",
+        log_to_driver=False,
+    )
+
+
+def _nodes() -> list[tuple[str, Node]]:
+    """Nodes with workers that are alive, by their names in Ray, in an order that stays."""
+    found: list[tuple[str, Node]] = []
+    for each in sorted(_ray().nodes(), key=lambda node: node["NodeID"]):
+        resources = each["Resources"]
+        if each["Alive"] and resources.get("CPU", 0) >= 1:
+            store = int(resources.get("object_store_memory", 0)) or None
+            found.append((each["NodeID"], Node(int(resources["CPU"]), store)))
+    return found
+
+
+class _Crew:
+    """The nodes of a Ray cluster, for one run."""
+
+    overwrites = False  # what is in the store of a node is read by all its workers
+
+    def __init__(self, work: Any, keep: Any, job: str, brief: bytes, key: str, came: Any) -> None:
+        self.key = key
+        self._ray = _ray()
+        self._remote, self._keep, self._came = work, keep, came
+        nodes = _nodes()
+        self._names = [name for name, _ in nodes]
+        self.workers = [node.workers for _, node in nodes]
+        self._here = self._ray.get_runtime_context().get_node_id()
+        self._job = f"{key} {job}"
+        self._brief = self._ray.put(brief)
+        self._flying: dict[Any, int] = {}
+        self._copies: dict[Any, set[str]] = {}
+        """Where each object was when it was last looked up."""
+        self._options: dict[tuple[int, int], Any] = {}
+
+    def _pinned(self, node: int) -> dict[str, Any]:
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        if node < 0:
+            return {}
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(self._names[node], soft=False)}
+
+    def put(self, tiles: list[Tile], node: int) -> list[Any]:
+        if node < 0 or self._names[node] == self._here:
+            refs = [self._ray.put(tile) for tile in tiles]
+        else:
+            made = self._keep.options(num_returns=len(tiles), **self._pinned(node)).remote(*tiles)
+            refs = [made] if len(tiles) == 1 else made
+        self._copies.update((ref, {self._here if node < 0 else self._names[node]}) for ref in refs)
+        return refs
+
+    def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
+        returns = 1 + len(order.kept)
+        remote = self._options.get((node, returns))
+        if remote is None:
+            remote = self._remote.options(num_returns=returns, **self._pinned(node))
+            self._options[node, returns] = remote
+        for ref in operands:
+            if ref not in self._copies:  # it was there before this run
+                self._copies[ref] = set(self._locations([ref])[ref]["node_ids"])
+        made = remote.remote(self._job, [self._brief], pickle.dumps(order), *operands)
+        told, *parcels = [made] if returns == 1 else made
+        self._flying[told] = number
+        if node >= 0:
+            self._copies.update((ref, {self._names[node]}) for ref in parcels)
+        return parcels
+
+    def ended(self, timeout: float) -> list[Ended]:
+        waiting = list(self._flying)
+        ready, rest = self._ray.wait(waiting, timeout=timeout)
+        if ready and rest:
+            ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
+        return [found for ref in ready if (found := self._opened(ref)) is not None]
+
+    def _opened(self, told: Any) -> Ended | None:
+        number = self._flying.pop(told)
+        try:
+            outcome = self._ray.get(told)
+        except self._ray.exceptions.RayError as error:
+            return Ended(number, None, Lost(str(error).strip()))
+        if outcome is None:  # it waited for one that failed, which is told or will be
+            return None
+        outcome = pickle.loads(outcome)
+        return Ended(number, None, outcome) if isinstance(outcome, Failed) else Ended(number, outcome, None)
+
+    def fetch(self, refs: Sequence[Any]) -> list[Any]:
+        try:
+            return self._ray.get(list(refs))
+        except self._ray.exceptions.RayError as error:
+            raise Lost(str(error).strip()) from error
+
+    def release(self, refs: Sequence[Any]) -> None:
+        self._count(refs)
+        for ref in refs:
+            self._copies.pop(ref, None)
+
+    def finish(self) -> None:
+        """The run is over: count what came to nodes with tiles that stay."""
+        self._count(list(self._copies))
+        self._copies.clear()
+
+    def _count(self, refs: Sequence[Any]) -> None:
+        for ref, found in self._locations(refs).items():
+            known = self._copies.get(ref)
+            size = found["object_size"] or 0
+            if known is not None and size >= _IN_STORE:
+                for node in set(found["node_ids"]) - known:
+                    self._came(node, size)
+
+    def _locations(self, refs: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+        return self._ray.experimental.get_object_locations(list(refs)) if refs else {}
+
+    def cancel(self) -> None:
+        for told in self._flying:
+            self._ray.cancel(told, recursive=False)
+        self._flying.clear()
+
+    def gone(self) -> set[int]:
+        alive = dict(_nodes())
+        for name, node in alive.items():
+            if name not in self._names:
+                self._names.append(name)
+                self.workers.append(node.workers)
+        return {number for number, name in enumerate(self._names) if name not in alive}
+
+
+def _work(job: str, brief: list[Any], sent: bytes, *values: Any) -> Any:
+    """An order, on a worker of Ray."""
+
+    def fetched() -> bytes:
+        import ray
+
+        return ray.get(brief[0])
+
+    outcome, parcels = attempt(job, fetched, pickle.loads(sent), values)
+    told = None if outcome is None else pickle.dumps(outcome)
+    return (told, *parcels) if parcels else told
+
+
+def _keep(*tiles: Tile) -> Any:
+    """Tiles, on the node where this runs."""
+    return tiles[0] if len(tiles) == 1 else tiles

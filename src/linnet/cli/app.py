@@ -11,6 +11,7 @@ import typer
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
 from linnet.cli.provision import provision
+from linnet.cli.run import run
 from linnet.cli.top import top
 from linnet.cli.worker import worker
 from linnet.errors import LinnetError
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(doctor)
+app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(run)
 app.command()(worker)
 app.command()(provision)
 app.command()(top)

@@ -1,0 +1,218 @@
+"""A run as rank 0 tells the others of it: data, a few KB however large the program is.
+
+Its first part is all that the plan is made from: where two runs agree in it, so do their plans. The second
+part says what else a rank must know. Functions of the user's travel by the names of their modules; those of a
+script or a notebook, which have none, by value, as cloudpickle packs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.errors import JobError, MissingExtraError
+from linnet.kernels import Kernel, callables, registry
+from linnet.kernels import get as get_kernel
+from linnet.planning.cluster import Cluster, Link, Node
+from linnet.programs import BoundProgram, TileProgram
+from linnet.programs.grammar import Attribute
+from linnet.tiles import Layout, TiledArray, TileKey
+
+Ranks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a rank must know of a run besides what its plan is made from."""
+
+    job: str
+    """The name of the run, for its events."""
+    wanted: tuple[str, ...] = ()
+    """Kinds of events that somebody listens to, by name."""
+    placed: tuple[str, ...] = ()
+    """Outputs that go to rank 0 as they are made; others stay where they are."""
+    errors: Mapping[str, str] = field(default_factory=dict[str, str])
+    """How NumPy treats floating-point errors where the run was started."""
+    modules: tuple[str, ...] = ()
+    """Modules in which its kernels and functions are."""
+    code: bytes = b""
+    """Kernels and functions that are in none."""
+    held: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    """Of inputs that lie on ranks, the run that made each tile and its number there, in pairs."""
+    folder: str = ""
+    """Where tiles are written down for a restart."""
+    stored: bytes = b""
+    """Tiles that were written down before: a bit each."""
+
+    def packed(self, plan: bytes) -> bytes:
+        """As it travels."""
+        values = {name: getattr(self, name) for name in Order.__slots__}
+        return msgpack.packb([plan, {**values, "errors": dict(self.errors), "held": dict(self.held)}])
+
+
+def read_order(data: bytes) -> tuple[bytes, Order]:
+    """What a plan is made from, and the rest."""
+    plan, values = msgpack.unpackb(data)
+    for name in ("wanted", "placed", "modules"):
+        values[name] = tuple(values[name])
+    return plan, Order(**values)
+
+
+def held_inputs(order: Order, inputs: Mapping[str, TiledArray]) -> dict[TileKey, tuple[int, int]]:
+    """The run and the number of each input that lies on a rank."""
+    return {
+        TileKey(name, index): (run, tile)
+        for name, pairs in order.held.items()
+        for index, (run, tile) in zip(
+            inputs[name].layout.indices(), np.frombuffer(pairs, np.int64).reshape(-1, 2).tolist(), strict=True
+        )
+    }
+
+
+# ---- what a plan is made from
+
+
+def packed_plan(
+    bound: BoundProgram,
+    inputs: Mapping[str, TiledArray],
+    homes: Mapping[str, Ranks],
+    cluster: Cluster,
+    policy: str,
+) -> bytes:
+    """A program at its sizes, how its inputs are cut, where those are that lie on ranks, and the ranks."""
+    program = bound.program
+    tables = {name: np.asarray(list(bound.tables[name].values()), np.int64) for name in program.tables}
+    return msgpack.packb(
+        [
+            program.to_bytes(),
+            dict(bound.sizes),
+            {name: values.tobytes() for name, values in tables.items()},
+            {name: [array.layout.boundaries, array.dtype.str] for name, array in inputs.items()},
+            {name: ranks.tobytes() for name, ranks in homes.items()},
+            [
+                [[node.workers, node.memory, node.flops] for node in cluster.nodes],
+                cluster.grid,
+                [cluster.between.latency, cluster.between.bandwidth],
+                [cluster.within.latency, cluster.within.bandwidth],
+                cluster.dispatch,
+            ],
+            policy,
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a plan is made from."""
+
+    bound: BoundProgram
+    inputs: Mapping[str, TiledArray]
+    """Without their tiles."""
+    homes: Mapping[str, Ranks]
+    """Of inputs that lie on ranks, the rank of each tile, in the order of `Layout.indices`."""
+    cluster: Cluster
+    policy: str
+
+    @property
+    def home(self) -> dict[TileKey, int]:
+        """The ranks of tiles that lie on one already."""
+        return {
+            TileKey(name, index): rank
+            for name, ranks in self.homes.items()
+            for index, rank in zip(self.inputs[name].layout.indices(), ranks.tolist(), strict=True)
+        }
+
+
+def read_problem(data: bytes) -> Problem:
+    """What a plan is made from, on a rank that was told."""
+    program, sizes, tables, inputs, homes, cluster, policy = msgpack.unpackb(data, use_list=False)
+    given = {name: np.frombuffer(values, np.int64) for name, values in tables.items()}
+    nodes, grid, between, within, dispatch = cluster
+    return Problem(
+        TileProgram.from_bytes(program).bind(**sizes, **given),
+        {name: TiledArray(Layout(edges), np.dtype(kind), {}) for name, (edges, kind) in inputs.items()},
+        {name: np.frombuffer(ranks, np.int64) for name, ranks in homes.items()},
+        Cluster(
+            [Node(*node) for node in nodes],
+            grid=grid,
+            between=Link(*between),
+            within=Link(*within),
+            dispatch=dispatch,
+        ),
+        policy,
+    )
+
+
+# ---- kernels
+
+
+def code_of(bound: BoundProgram) -> tuple[tuple[str, ...], bytes]:
+    """Modules that a rank must import for a program, and what is in no module, by value."""
+    modules: dict[str, None] = {}
+    kernels: list[Kernel] = []
+    functions: dict[str, Any] = {}
+    for statement in bound.program.statements:
+        known = get_kernel(statement.kernel)
+        module = known.function.__module__
+        if module.startswith("linnet.kernels."):
+            pass  # they come with Linnet
+        elif _importable(module):
+            modules[module] = None
+        else:
+            kernels.append(known)
+        for _, value in statement.run.keywords:
+            if isinstance(value, Attribute) and isinstance(value.value, callables.Name):
+                name = str(value.value)
+                if ":" in name and _importable(name.partition(":")[0]):
+                    modules[name.partition(":")[0]] = None
+                else:
+                    functions[name] = value.value.function
+    return tuple(modules), _by_value(kernels, functions) if kernels or functions else b""
+
+
+def _importable(module: str) -> bool:
+    if module == "__main__":
+        return False
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _by_value(kernels: list[Kernel], functions: dict[str, Any]) -> bytes:
+    try:
+        cloudpickle: Any = importlib.import_module("cloudpickle")
+    except ImportError:
+        names = ", ".join([*(kernel.name for kernel in kernels), *functions])
+        raise MissingExtraError(
+            f"{names}: defined in the script itself, which other ranks cannot import; put it into a module, "
+            "or pip install cloudpickle, with which it is sent along"
+        ) from None
+    return cloudpickle.dumps((kernels, functions))
+
+
+def learn(order: Order) -> tuple[Any, ...]:
+    """Import and adopt what the kernels of a run need; what must be held as long as it runs."""
+    for module in order.modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise JobError(
+                f"kernels of the program are in {module!r}, which cannot be imported on every rank: {error}; "
+                "install it where they run, or put it beside the script"
+            ) from error
+        callables.allow(module)
+    if not order.code:
+        return ()
+    kernels, functions = pickle.loads(order.code)
+    for kernel in kernels:
+        registry.adopt(kernel)
+    return tuple(callables.adopt(name, function) for name, function in functions.items())

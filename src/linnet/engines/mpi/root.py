@@ -1,0 +1,366 @@
+"""What rank 0 does: it tells the others of a run, does its own part, and waits for the results."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+import linnet.errors as errors
+from linnet.engines.driving_tiles import Parcel, RemoteOutputs, RemoteTiles
+from linnet.engines.mpi import news
+from linnet.engines.mpi.derived import Derived
+from linnet.engines.mpi.messages import Header, Kind
+from linnet.engines.mpi.orders import Order
+from linnet.engines.mpi.parts import Part, Runs, below
+from linnet.engines.mpi.peers import Peers
+from linnet.engines.telling import Telling
+from linnet.errors import JobError, KernelError, LinAlgError, LinnetError
+from linnet.events import Event, Sink
+from linnet.programs import BoundProgram, Out, Task
+from linnet.programs.shapes import operands
+from linnet.tiles import Index, Tile, TiledArray
+
+_GRACE = 1.0
+"""Seconds given to kernels in flight when a run is broken off."""
+_LOOK = 0.02
+"""Seconds between looks at how far a run is."""
+
+
+class Counted(NamedTuple):
+    """What a rank counted in a run."""
+
+    done: int
+    """Tasks."""
+    moved: int
+    """Bytes of tiles that came from other ranks."""
+    given: int
+    """Bytes of inputs that came from rank 0."""
+    peak: int
+    """Bytes of tiles at once, at most."""
+
+
+class Held:
+    """A tile of an output that stays where it was made, as long as somebody holds this."""
+
+    __slots__ = ("_root", "rank", "run", "tile", "value")
+
+    def __init__(self, root: Root, rank: int, run: int, tile: int, value: Tile | None = None) -> None:
+        self._root = root
+        self.rank, self.run, self.tile = rank, run, tile
+        self.value = value
+        """The tile itself, on rank 0."""
+
+    def __del__(self) -> None:
+        if self.rank:
+            self._root.unneeded.append((self.rank, self.run, self.tile))
+
+
+class Root(Runs):
+    """The runs of rank 0, and tiles that stayed with other ranks."""
+
+    def __init__(self, peers: Peers) -> None:
+        super().__init__(peers)
+        self.key = f"mpi-{id(self)}"
+        """What tells tiles on these ranks from others."""
+        self.unneeded: deque[tuple[int, int, int]] = deque()
+        """Tiles that ranks keep and that nobody holds: rank, run and number. Only ever appended to, so that
+        this can be done wherever the garbage collector happens to run."""
+        self._numbers = itertools.count(1)
+        self._starting = threading.Lock()
+        self._fetched: dict[tuple[int, int], list[queue.SimpleQueue[Tile]]] = {}
+        peers.start(self)
+
+    def begin(self, packed: bytes) -> int:
+        """Tell the other ranks of a run; its number."""
+        with self._starting:
+            number = next(self._numbers)
+            self.announce(number)
+            self._tell_all(Kind.START, number, packed)
+        return number
+
+    def stop(self, number: int) -> None:
+        """Tell the other ranks that a run is broken off."""
+        self._tell_all(Kind.STOP, number, b"")
+        self.end(number)
+
+    def quit(self) -> None:
+        """Let the other ranks go."""
+        self._tell_all(Kind.QUIT, 0, b"")
+        self.peers.quit()
+
+    def _tell_all(self, kind: Kind, number: int, body: bytes) -> None:
+        for target in below(0, self.peers.size):
+            self.peers.send(target, kind, number, body=body)
+
+    # ---- tiles that stayed with other ranks
+
+    def fetch(self, refs: Sequence[Held]) -> list[Tile]:
+        """Copies of tiles."""
+        waiting: list[queue.SimpleQueue[Tile] | None] = []
+        for ref in refs:
+            answer: queue.SimpleQueue[Tile] | None = None
+            if ref.rank:
+                answer = queue.SimpleQueue()
+                with self.lock:
+                    self._fetched.setdefault((ref.run, ref.tile), []).append(answer)
+                    self.peers.runs += 1  # the thread that talks looks more often
+                self.peers.send(ref.rank, Kind.FETCH, ref.run, ref.tile)
+            waiting.append(answer)
+        return [
+            _copy(ref) if answer is None else answer.get() for ref, answer in zip(refs, waiting, strict=True)
+        ]
+
+    def release(self, refs: Sequence[Any]) -> None:
+        """Tiles go with whoever holds them."""
+
+    # ---- called by the thread that talks
+
+    def place(self, header: Header, source: int) -> NDArray[Any] | None:
+        """Where a long tile goes: straight to where the caller wants it, if it can."""
+        part = self.get(header.run) if header.kind is Kind.RESULT else None
+        return part.place(header) if part is not None else None
+
+    def handle(self, header: Header, source: int, body: Any) -> None:
+        """A message: for a run, or a tile that was fetched."""
+        if header.kind is Kind.HELD:
+            with self.lock:
+                asked = self._fetched[header.run, header.number]
+                answer = asked.pop(0)
+                if not asked:
+                    del self._fetched[header.run, header.number]
+                self.peers.runs -= 1
+            answer.put(body)
+        else:
+            self.deliver(header, source, body)
+
+    def tick(self) -> None:
+        """Let runs tell what happened, and ranks let go of what nobody holds."""
+        super().tick()
+        gone: dict[tuple[int, int], list[int]] = {}
+        while self.unneeded:
+            rank, run, tile = self.unneeded.popleft()
+            gone.setdefault((rank, run), []).append(tile)
+        for (rank, run), tiles in gone.items():
+            self.peers.send(rank, Kind.DROP, run, body=np.array(tiles, np.int64).tobytes())
+
+
+def _copy(ref: Held) -> Tile:
+    assert ref.value is not None
+    return np.array(ref.value, order="K")
+
+
+class RootPart(Part):
+    """A run, seen from rank 0."""
+
+    def __init__(
+        self,
+        root: Root,
+        number: int,
+        derived: Derived,
+        order: Order,
+        inputs: Mapping[str, TiledArray],
+        out: Mapping[str, TiledArray],
+        events: Sink,
+    ) -> None:
+        super().__init__(root.peers, number, derived, order, inputs, out)
+        self._root, self._out, self._placed = root, out, frozenset(order.placed)
+        self._tell = Telling(events, order.job)
+        self._in_order = news.InOrder(events, order.job, root.peers.size, derived.work.tasks)
+        self._happened: queue.SimpleQueue[tuple[int, int, list[Event]] | None] = queue.SimpleQueue()
+        """News of a rank: how many tasks it has done, and events; None: all is over."""
+        self._done = [0] * root.peers.size
+        self._counting = threading.Lock()
+        self._left = set(range(root.peers.size))
+        """Ranks that have not done their share."""
+        self._missing = self._awaited()
+        """Tiles of outputs that other ranks send."""
+        self._error: BaseException | None = None
+        self.counts: list[Counted] = [Counted(0, 0, 0, 0)] * root.peers.size
+        """What the ranks counted."""
+
+    def _awaited(self) -> set[int]:
+        work, homes = self.derived.work, self.derived.placement.homes
+        found: set[int] = set()
+        for name in self._placed & set(work.names):
+            array = work.names.index(name)
+            tiles = np.flatnonzero((work.tile_array == array) & (homes > 0))
+            found.update(tiles.tolist())
+        return found - self.derived.share.brought
+
+    # ---- the caller's thread
+
+    def outcome(self, present: Mapping[int, Tile]) -> RemoteOutputs:
+        """Do the run; its outputs, or what went wrong."""
+        work, tell = self.derived.work, self._tell
+        tell.started(work.bound.program.name, work.count, self.derived.cluster.workers)
+        self._in_order.begin()
+        try:
+            self.work.begin(present)
+            self._root.add(self.number, self)
+            self._watch()
+        except BaseException:  # Ctrl-C, most likely
+            self._break_off()
+            tell.cancelled(sum(self._done))
+            raise
+        if self._error is not None:
+            self._break_off()
+            tell.failed(self._error, sum(self._done), work.count)
+            self._fail()
+        tell.finished(work.count, work.count)
+        outputs = self._outputs()
+        self._root.end(self.number)
+        return outputs
+
+    def _watch(self) -> None:
+        """Wait for the end, and tell what happens."""
+        over = False
+        while not over:
+            try:
+                happened = self._happened.get(timeout=_LOOK)
+            except queue.Empty:
+                happened = (0, self.work.done, [])
+            over = happened is None
+            if happened is not None:
+                self._hand_on(*happened)
+            self._hand_on(0, self.work.done, self._told.taken())
+            self._tell.progress(sum(self._done), self.derived.work.count)
+        self._in_order.end()
+
+    def _hand_on(self, rank: int, done: int, events: list[Event]) -> None:
+        self._done[rank] = max(self._done[rank], done)
+        if events:
+            self._in_order.add(rank, events)
+
+    def _break_off(self) -> None:
+        self._root.stop(self.number)
+        self.work.stop(_GRACE)
+
+    def _fail(self) -> None:
+        error, self._error = self._error, None
+        assert error is not None
+        try:
+            raise error
+        finally:
+            del error  # whoever keeps the error keeps this frame
+
+    # ---- what happens; called by threads that work, and by the one that talks
+
+    def handle(self, header: Header, source: int, body: Any) -> None:
+        """A message for this run."""
+        match header.kind:
+            case Kind.RESULT:
+                self._result(header.number, body)
+            case Kind.NEWS:
+                self._happened.put((source, header.number, news.unpacked(body)))
+            case Kind.PLANNED:
+                if header.number != self.derived.checksum:
+                    self._end(JobError(_other_plan(source, self.derived.bound)))
+            case Kind.FAILED:
+                self._end(read_failure(body, self.derived.bound, source))
+            case Kind.DONE:
+                self._rank_done(source, Counted(*msgpack.unpackb(body)))
+            case _:
+                super().handle(header, source, body)
+
+    def place(self, header: Header) -> NDArray[Any] | None:
+        """The place of a result, if it can be received there."""
+        key = self.derived.work.key(header.number)
+        place = self.work.tiles.place(key)
+        fits = (
+            place is not None
+            and (place.shape, place.dtype.str) == (header.shape, header.dtype)
+            and (place.flags.c_contiguous if header.order == "C" else place.flags.f_contiguous)
+        )
+        return place if fits else None
+
+    def _result(self, tile: int, value: Tile) -> None:
+        try:
+            self.work.tiles.collect(self.derived.work.key(tile), value)
+        except LinnetError as error:
+            self._end(error)
+            return
+        with self._counting:
+            self._missing.discard(tile)
+        self._end_if_done()
+
+    def _rank_done(self, rank: int, counted: Counted) -> None:
+        with self._counting:
+            self._left.discard(rank)
+            self.counts[rank] = counted
+        self._happened.put((rank, counted.done, []))
+        self._end_if_done()
+
+    def _end_if_done(self) -> None:
+        with self._counting:
+            over = not self._left and not self._missing
+        if over:
+            self._happened.put(None)
+
+    def _end(self, error: BaseException) -> None:
+        with self._counting:
+            if self._error is None:
+                self._error = error
+        self._happened.put(None)
+
+    def ended(self) -> None:
+        """Rank 0 has done its own share."""
+        self._rank_done(0, Counted(*self.counted()))
+
+    def failed(self, error: BaseException, task: Task | None) -> None:
+        """A task of rank 0 failed."""
+        self._end(error)
+
+    # ---- results
+
+    def _outputs(self) -> RemoteOutputs:
+        work, homes = self.derived.work, self.derived.placement.homes
+        here = self.work.tiles.results()
+        found: dict[str, Mapping[Index, Tile]] = {}
+        for name, role in work.bound.program.arrays.items():
+            if not isinstance(role, Out):
+                continue
+            mine = here[name]
+            away: dict[Index, int] = {}
+            if name in work.names and name not in self._placed:
+                tiles = np.flatnonzero((work.tile_array == work.names.index(name)) & (homes > 0))
+                away = {work.key(tile).index: tile for tile in tiles.tolist()}
+            found[name] = self._remote(mine, away) if away else mine
+        return RemoteOutputs(work.bound, found)
+
+    def _remote(self, mine: Mapping[Index, Tile], away: Mapping[Index, int]) -> RemoteTiles:
+        homes = self.derived.placement.homes
+        refs = {index: Held(self._root, 0, self.number, -1, tile) for index, tile in mine.items()}
+        for index, tile in away.items():
+            refs[index] = Held(self._root, int(homes[tile]), self.number, tile)
+        return RemoteTiles(
+            self._root, {index: (Parcel(ref, ref.rank, 0), 0) for index, ref in sorted(refs.items())}
+        )
+
+
+def _other_plan(rank: int, bound: BoundProgram) -> str:
+    return (
+        f"rank {rank} made another plan for {bound.program.name} than rank 0, from the same program: all "
+        "ranks must have the same versions of Linnet, NumPy and Python, on processors of the same kind"
+    )
+
+
+def read_failure(data: Any, bound: BoundProgram, rank: int) -> LinnetError:
+    """What went wrong on another rank, as an error of the same kind."""
+    kind, message, task = msgpack.unpackb(data, use_list=False)
+    made = getattr(errors, kind, None)
+    if made in (KernelError, LinAlgError) and task is not None:
+        found = Task(*task)
+        tiles = tuple(dict.fromkeys(operands(bound.call(found).args)))
+        return made(f"{message}\n  on rank {rank}", task=found, tiles=tiles, where=bound.where(found))
+    if isinstance(made, type) and issubclass(made, LinnetError):
+        return made(message)
+    where = f"\n  in {bound.where(Task(*task))}" if task is not None else ""
+    return JobError(f"rank {rank}: {kind}: {message}{where}")

@@ -218,6 +218,9 @@ class RedisQueue:
     def clear(self) -> None:
         self._server.run(_CLEAR)
 
+    def drop(self) -> None:
+        self.clear()  # without members there are no keys
+
     def grouped(self) -> AbstractContextManager[object]:
         return nullcontext()
 

@@ -54,6 +54,7 @@ from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
     from linnet import fft, linalg, random
+    from linnet.planning.cluster import Cluster, Link, Node
     from linnet.session import init
 
 __version__ = "0.1.0.dev0"
@@ -85,7 +86,7 @@ _ARRAYS = frozenset(
     min_scalar_type minimum mod modf moveaxis multiply nan nan_to_num nanargmax nanargmin nancumprod
     nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
     ndim negative newaxis nextafter nonzero not_equal ones ones_like outer packbits pad partition
-    percentile permute_dims persist pi piecewise place polyadd polyder polyfit polyint polymul
+    percentile permute_dims persist pi piecewise place plan polyadd polyder polyfit polyint polymul
     polysub polyval positive pow power prod promote_types ptp put put_along_axis putmask quantile
     rad2deg radians ravel ravel_multi_index read_csv read_parquet real real_if_close rechunk
     reciprocal remainder repeat require reshape resize result_type right_shift rint roll rollaxis
@@ -103,11 +104,15 @@ _ARRAYS = frozenset(
 _BRIDGES = frozenset({"to_arrow", "to_cubed", "to_dask"})
 """Names of the bridges to other libraries, likewise."""
 
+_CLUSTERS = frozenset({"Cluster", "Link", "Node"})
+"""What plans are made for."""
+
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names are not in this file
     "AddressError",
     "BindError",
     "BoundProgram",
     "BudgetError",
+    "Cluster",
     "DamagedTileError",
     "FileDeniedError",
     "FileError",
@@ -123,9 +128,11 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "KernelDeclarationError",
     "KernelError",
     "LinAlgError",
+    "Link",
     "LinnetError",
     "MissingExtraError",
     "MissingTileError",
+    "Node",
     "Out",
     "ProgramBuilder",
     "ProgramError",
@@ -158,6 +165,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
+    if name in _CLUSTERS:
+        return getattr(import_module("linnet.planning.cluster"), name)
     if name not in _ARRAYS | _BRIDGES:
         raise AttributeError(f"module 'linnet' has no attribute {name!r}")
     names = import_module("linnet.arrays.namespace").names()

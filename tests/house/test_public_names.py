@@ -21,6 +21,8 @@ PUBLIC = {
     "In", "Out", "Temp", "Table",
     # namespaces, and what runs everything
     "linalg", "fft", "random", "init",
+    # clusters to plan for
+    "Cluster", "Node", "Link",
     # arrays for other libraries
     "to_arrow", "to_cubed", "to_dask",
     # kernels
@@ -41,7 +43,7 @@ OURS = {
     "topk", "argtopk",
     "from_npy", "from_npz", "from_zarr", "to_npy", "to_zarr",
     "from_hdf5", "read_csv", "read_parquet", "to_csv", "to_hdf5", "to_parquet",
-    "submit", "attach", "Job",
+    "submit", "attach", "Job", "plan",
 }  # fmt: skip
 """Names of arrays that neither NumPy nor the standard has."""
 

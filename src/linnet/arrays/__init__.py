@@ -37,6 +37,7 @@ CHAPTERS = (
     "reading",
     "writing",
     "submitting",
+    "planned",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
 

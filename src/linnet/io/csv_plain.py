@@ -42,9 +42,10 @@ def counted(source: Bytes, start: int, stop: int, quote: str, *, begins: bool) -
         return None
     room = _ROOMS.room
     read = _reader(source, start - 1 + begins, stop + 2)
+    piece = len(room) - compiled.BEHIND
     rows, first = 0, -1
-    for at in range(start, stop, _PIECE):
-        body = min(_PIECE, stop - at)
+    for at in range(start, stop, piece):
+        body = min(piece, stop - at)
         own = int(begins and at == start)  # a line end of our own before the first row
         room[:own] = 10
         size = own + read(room[own : body + 2], at - 1 + own)
@@ -80,7 +81,7 @@ def filled(
     read = _reader(source, start, stop)
     row = 0
     while start < stop:
-        size = read(room[: min(_PIECE, stop - start)], start)
+        size = read(room[: min(len(room) - compiled.BEHIND, stop - start)], start)
         room[size : size + compiled.BEHIND] = 0
         row, taken = parser.parse(room[:size], start + size == stop, row, rows)
         if row < 0 or not taken:  # a row may be longer than a piece, or the file be cut off since

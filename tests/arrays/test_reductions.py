@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import NUMBERS, REAL, chunkings, pairs, tiled
 
+import linnet as ln
 from linnet.arrays import chunking
 
 FOLDS = (np.sum, np.prod, np.max, np.min, np.all, np.any, np.mean, np.count_nonzero, np.ptp)
@@ -168,3 +169,14 @@ def test_cumulative_sums_with_their_start() -> None:
     array = np.arange(12).reshape(3, 4)
     found = np.cumulative_sum(tiled(array, 2), axis=1, include_initial=True)
     np.testing.assert_array_equal(found.compute(), np.cumulative_sum(array, axis=1, include_initial=True))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "c16", "f4"])
+def test_a_sum_told_along_with_the_moments_has_the_same_bits(dtype):
+    data = np.random.default_rng(0).standard_normal((4000, 30)).astype(dtype)
+    x = ln.asarray(data, chunks=(300, 30))
+    both = ln.compute(x.sum(axis=0), x.mean(axis=0), x.std(axis=0), x.var(axis=0, ddof=1))
+    alone = [each.compute() for each in (x.sum(axis=0), x.mean(axis=0), x.std(axis=0), x.var(axis=0, ddof=1))]
+    for together, apart in zip(both, alone, strict=True):
+        assert np.array_equal(together, apart)
+    assert np.allclose(both[2], data.std(axis=0), rtol=1e-5)

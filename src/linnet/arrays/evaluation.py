@@ -15,6 +15,7 @@ from linnet.arrays.lowering import Lowered, lowered
 from linnet.arrays.spreading import Nodes
 from linnet.engines import Engine
 from linnet.events import Sink
+from linnet.kernels import storage
 from linnet.session import current_engine
 from linnet.tiles import TiledArray
 
@@ -37,7 +38,9 @@ def computed(
     out: dict[str, TiledArray] = {}
     for node, name in zip(nodes, program.outputs, strict=True):
         if name is not None and name not in places and _count(node.grid) > 1:
-            places[name] = engine.zeros(node.shape, node.dtype)
+            # Every tile of it will be written: zeros are needed only where it goes to a file.
+            make = storage.empty if engine.memory is None else engine.zeros
+            places[name] = make(node.shape, node.dtype)
             out[name] = TiledArray.over(places[name], node.layout)
     made = engine.run(program.bound, inputs_of(program, graph), out=out, events=events)
     found: list[NDArray[Any]] = []

@@ -249,15 +249,15 @@ class _Lowering:
         value = group.value(entries[members[0]].operands[0], tuple(range(operand.ndim)), root=False)
         states = self.builder.temp(f"P{members[0]}")
         results: list[tuple[Any, ...]] = []
-        places: dict[tuple[Any, ...], int] = {}
         slots: list[int] = []
         for member in members:
             node = entries[member].node
             assert isinstance(node, Fold)
-            result = (node.kind, value, node.axes, node.inner)
-            slots.append(places.setdefault(result, len(places)))
-            if slots[-1] == len(results):
+            kind = "moments" if self.has_moments(node, members) else node.kind
+            result = (kind, value, node.axes, None if kind != node.kind else node.inner)
+            if result not in results:
                 results.append(result)
+            slots.append(results.index(result))
         single = len(results) == 1
         needed: Box | None = None
         for member in members:
@@ -269,16 +269,27 @@ class _Lowering:
             target = states[_index(indices) if single else _index([*indices, slice(0, len(results))])]
             self.call_fused(group, [target], tuple(results), operand, indices)
         for member, slot in zip(members, slots, strict=True):
-            self.tree(member, states, None if single else slot, needed)
+            self.tree(member, states, None if single else slot, needed, results[slot][0])
 
-    def tree(self, number: int, states: ArrayHandle, slot: int | None, needed: Box) -> None:
+    def has_moments(self, node: Fold, members: list[int]) -> bool:
+        """Whether a sum is told along with the moments of the same elements, with the same bits."""
+        operand = node.operand.dtype
+        if node.kind != "sum" or node.inner != operand.str or operand.char not in "dD":
+            return False
+        others = [self.graph.entries[member].node for member in members]
+        return any(
+            isinstance(each, Fold) and each.kind == "moments" and each.inner is None for each in others
+        )
+
+    def tree(self, number: int, states: ArrayHandle, slot: int | None, needed: Box, kind: str) -> None:
         """Join the states of a fold, a few at a time, until one is left for each tile of the result.
 
-        `needed` are the tiles of its operand that there are states of.
+        `needed` are the tiles of its operand that there are states of, of this kind.
         """
         node = self.graph.entries[number].node
         assert isinstance(node, Fold)
         levels = fold_levels(node.operand.grid, node.axes, self.nodes)
+        told: dict[str, Any] = {} if kind == node.kind else {"of": kind}
         for level, bounds in enumerate(levels, 1):
             box = [
                 (0, len(bounds[a]) - 1) if a in bounds else needed[a] for a in range(len(node.operand.grid))
@@ -289,6 +300,7 @@ class _Lowering:
                 if level == len(levels):
                     kept = [i for a, i in enumerate(indices) if node.keepdims or a not in node.axes]
                     keywords = {
+                        **told,
                         "final": True,
                         "drop": () if node.keepdims else node.axes,
                         "dtype": node.dtype.str,
@@ -301,8 +313,8 @@ class _Lowering:
                     return
                 made = self.builder.temp(f"P{number}_{level}")
                 target = made[_index(indices)]
-                self.builder.call("fold_join", [target], [source], kind=node.kind, axes=node.axes)
-            states, slot = made, None
+                self.builder.call("fold_join", [target], [source], kind=node.kind, axes=node.axes, **told)
+            states, slot, told = made, None, {}
 
     # ---- anything else
 

@@ -221,9 +221,15 @@ def _dropped(shape: Sequence[int], drop: Sequence[int]) -> tuple[int, ...]:
 
 
 def _join_shape(
-    tiles: Any, *, kind: str, final: bool = False, drop: Sequence[int] = (), **_: Any
+    tiles: Any,
+    *,
+    kind: str,
+    final: bool = False,
+    drop: Sequence[int] = (),
+    of: str | None = None,
+    **_: Any,
 ) -> tuple[int, ...]:
-    state = tuple(_first(tiles))
+    state = tuple(_first(tiles))[0 if of is None else len(fold(of).leading) :]
     if not final:
         return state
     return _dropped(state[len(fold(kind).leading) :], drop)
@@ -254,6 +260,7 @@ def fold_join(
     ddof: float = 0.0,
     root: bool = False,
     dtype: str | None = None,
+    of: str | None = None,
 ) -> Tile:
     """The states of many tiles as one: a balanced tree, in order.
 
@@ -261,20 +268,31 @@ def fold_join(
     on. With `final`, the state becomes what was asked for: a mean, for "moments" the variance (sum of
     squared distances over count - `ddof`) or, with `root`, the standard deviation, and otherwise the
     state itself; then the axes in `drop` go, and it is converted to `dtype`.
-    The mean can also be taken of the states of moments.
+    The mean can also be taken of the states of moments; the sum too, if they are said to be `of` these.
 
     >>> states = [fold("moments").fold(np.array(x), (0,), None) for x in ([1.0, 2.0], [3.0, 6.0])]
     >>> fold_join(states, kind="moments", axes=(0,), final=True, drop=(0,))
     array(3.5)
     >>> fold_join(states, kind="mean", axes=(0,), final=True)
     array([3.])
+    >>> fold_join(states, kind="sum", axes=(0,), of="moments")
+    array([12.])
     """
     _check_levels("fold_join", tiles, len(axes))
+    if of is not None:
+        if (kind, of) != ("sum", "moments"):
+            raise ValueError(f"fold_join finds no {kind} in states of {of}; only a sum in those of moments")
+        tiles = _sums(tiles)
     joined = quietly(_tree, tiles, fold(kind).combine)
     if final:
         joined = quietly(_finished, joined, kind, ddof, root, dtype)
         joined = joined.reshape(_dropped(joined.shape, drop))
     return np.array(joined) if np.may_share_memory(joined, _first(tiles)) else joined
+
+
+def _sums(states: Any) -> Any:
+    """The sums in states of moments."""
+    return [_sums(each) for each in states] if isinstance(states, list) else states[1]
 
 
 def _finished(joined: Tile, kind: str, ddof: float, root: bool, dtype: str | None) -> Tile:

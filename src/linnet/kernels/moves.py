@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels import storage
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -39,7 +40,9 @@ def room(
     """
     if into is not None and into.shape == tuple(shape) and into.dtype == dtype:
         return into
-    return np.empty(shape, dtype, order=order)
+    if order == "F":
+        return storage.empty(tuple(shape)[::-1], dtype).T
+    return storage.empty(tuple(shape), dtype)
 
 
 def spread(tiles: Nested, levels: int) -> list[Tile]:

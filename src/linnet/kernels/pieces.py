@@ -7,6 +7,7 @@ again: memory is read once and written once. What makes it work for tiles of any
 - axes are put in the order in which most operands lie in memory, and neighbours that lie one after
   the other in all of them become one: most tiles end up with a single axis;
 - steps whose result is smaller than the tile (on a row that is added to every row) run once, before;
+- short rows are taken several at a time: what belongs to each row is repeated, folds join their parts;
 - a result of the whole tile is written where it will stay, which may be an operand nobody needs;
 - folds take a piece while it is in the cache; states of pieces are joined pairwise.
 
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels import rows, storage
 from linnet.kernels.folds import Fold, Pairwise
 from linnet.kernels.operations import Operation
 
@@ -168,6 +170,22 @@ class Layout:
             else ()
             for own in lengths
         ]
+        self._rows = rows.at_once(self._lengths) if self._rows_join(strides) else 1
+        if self._rows > 1:
+            self._lengths = rows.longer(self._lengths, self._rows)
+            self._forms = [rows.longer(form, self._rows) if form else () for form in self._forms]
+
+    def _rows_join(self, strides: Sequence[Sequence[int]]) -> bool:
+        """Whether each operand has its rows one behind another in memory, or is the same for all of
+        them, and no fold ends within a row."""
+        if len(self._groups) < 2:
+            return False
+        outer, inner = self._groups[-2], self._groups[-1]
+        for form, own in zip(itertools.chain(self._forms, [self._lengths]), strides, strict=False):
+            behind = own[outer[-1]] == own[inner[0]] * self._shape[inner[0]]
+            if form and form[-2] != 1 and not (behind and form[-1] != 1):
+                return False
+        return all(outer[0] in each.axes for each in self._live if inner[0] in each.axes)
 
     def _joins(self, outer: int, inner: int, shape: Sequence[int], strides: Sequence[Sequence[int]]) -> bool:
         return all(each[outer] == each[inner] * shape[inner] for each in strides) and all(
@@ -254,6 +272,8 @@ class Layout:
                 current[source] = np.asarray(x).reshape(())
             else:
                 x = self._ordered(x)
+                if x.size < math.prod(form):
+                    x = rows.repeated(x, form, self._rows)
                 moving.append((source, x if x.shape == form else x.reshape(form), kind))
         for value in self._maps:
             result = self._place(value, operands, overwrite) if into is None else self._ordered(into)
@@ -284,9 +304,17 @@ class Layout:
             ):
                 tree[place].push(fold(current[value], axes, dtype))
         return [
-            self._restored(_placed(tree, where, self._kept(each)), each.fold.leading, each.axes)
+            self._restored(
+                self._one_row(_placed(tree, where, self._kept(each)), each), each.fold.leading, each.axes
+            )
             for tree, where, each in zip(trees, self._where, self._live, strict=True)
         ]
+
+    def _one_row(self, state: Tile, each: FoldOf) -> Tile:
+        """The state of a fold over rows that were taken together, but not over what is in them."""
+        if self._rows == 1 or self._groups[-2][0] not in each.axes or self._groups[-1][0] in each.axes:
+            return state
+        return rows.joined(state, each.fold, self._rows)
 
     def _point(self, current: list[Any], memory: NDArray[np.uint8], shape: tuple[int, ...]) -> None:
         """Let the values of steps be buffers of a piece's shape."""
@@ -329,7 +357,7 @@ class Layout:
                 if free and ordered.flags.c_contiguous:
                     overwrite.remove(position)
                     return ordered
-        return np.empty(self._result_shape, self._dtypes[value])
+        return storage.empty(self._result_shape, self._dtypes[value])
 
 
 def _padded(lengths: Sequence[int], ndim: int) -> tuple[int, ...]:

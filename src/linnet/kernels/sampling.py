@@ -17,6 +17,7 @@ import numpy as np
 from numpy.random import SFC64, Generator, SeedSequence
 from numpy.typing import NDArray
 
+from linnet.kernels.moves import room
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -87,7 +88,13 @@ def _tile_shape(key: Any, *numbers: Any, shape: tuple[int, ...], **_: Any) -> tu
     return tuple(numbers[1 : 2 * len(shape) : 2])
 
 
-@kernel("sample", shape=_tile_shape, dtype=lambda key, *_, dtype, **__: np.dtype(dtype), streams=True)
+@kernel(
+    "sample",
+    shape=_tile_shape,
+    dtype=lambda key, *_, dtype, **__: np.dtype(dtype),
+    into=True,
+    streams=True,
+)
 def sample(
     key: Tile,
     *arguments: Any,
@@ -96,6 +103,7 @@ def sample(
     dtype: str,
     names: tuple[str, ...],
     fixed: tuple[tuple[str, Any], ...] = (),
+    into: Tile | None = None,
 ) -> Tile:
     """A tile of an array of random numbers of this shape.
 
@@ -113,7 +121,7 @@ def sample(
     rank = len(shape)
     starts, lengths = arguments[0 : 2 * rank : 2], arguments[1 : 2 * rank : 2]
     tiles = dict(zip(names, arguments[2 * rank :], strict=True))
-    result = np.empty(lengths, dtype)
+    result = room(lengths, np.dtype(dtype), into)
     block = block_shape(shape)
     grid = [-(-max(n, 1) // b) for n, b in zip(shape, block, strict=True)]
     ranges = [

@@ -16,7 +16,7 @@ CHOSEN = (
     "tests/cli",
     "tests/workers/test_codec.py",
     "tests/workers/test_store_objects.py",
-    "tests/workers/test_queue_redis.py",
+    "tests/workers/test_boards_redis.py",
     "tests/programs/test_program_paper.py",
     "tests/programs/test_program_errors.py",
     "tests/programs/test_program_profile.py",

@@ -9,6 +9,7 @@ import signal
 
 import numpy as np
 import pytest
+from job_samples import undisturbed
 
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky, left_looking
@@ -87,7 +88,7 @@ def disturbed(bound, inputs, launcher, rng, places):
 def go_through(places, seed):
     rng = random.Random(seed)
     jobs = list(programs())
-    expected = {name: Threads(1, deterministic=True).run(bound, inputs) for name, bound, inputs in jobs}
+    expected = {name: undisturbed(bound, inputs) for name, bound, inputs in jobs}
     killed = 0
     for name, bound, inputs in itertools.cycle(jobs):
         launcher = Processes()
@@ -101,12 +102,10 @@ def go_through(places, seed):
             return
 
 
-def test_two_hundred_kills_on_the_embedded_parts(tmp_path):
-    go_through({"store": str(tmp_path / "jobs")}, seed=1)
+def test_two_hundred_kills_on_the_embedded_parts(store):
+    go_through({"store": store}, seed=1)
 
 
-def test_two_hundred_kills_on_redis_and_s3(redis_server, s3_server, monkeypatch):
-    for name, value in s3_server.environment.items():
-        monkeypatch.setenv(name, value)
-    go_through({"store": f"{s3_server.url}/chaos", "ledger": redis_server.url}, seed=2)
+def test_two_hundred_kills_on_redis_and_s3(redis_server, s3):
+    go_through({"store": s3, "ledger": redis_server.url}, seed=2)
     assert not redis_server.client().keys("*")

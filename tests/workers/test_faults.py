@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import job_kernels
 import numpy as np
 import pytest
+from job_samples import factorisation, undisturbed
 
-from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
-from linnet.engines import Threads
 from linnet.errors import JobFailedError
+from linnet.programs import Task
 from linnet.tiles import TiledArray
 from linnet.workers.client import attach, submit
 from linnet.workers.launcher import Limits
-from linnet.workers.launchers.processes import Processes
+from linnet.workers.names import name_of
 from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
-
-sys.path.insert(0, str(Path(__file__).parent))
-import job_kernels
 
 pytestmark = pytest.mark.slow
 
@@ -35,19 +35,6 @@ LIMITS = Limits(timeout=5, cache=2**26)
 
 def numbers(n):
     return TiledArray.from_numpy(np.arange(float(n)), 1)
-
-
-@pytest.fixture
-def launcher():
-    made = Processes()
-    yield made
-    for pid in made.pids:
-        os.kill(pid, signal.SIGKILL)
-
-
-@pytest.fixture
-def store(tmp_path):
-    return str(tmp_path / "jobs")
 
 
 def started(program, launcher, store, workers=3, limits=LIMITS, options=QUICK, **sizes):
@@ -63,6 +50,12 @@ def started(program, launcher, store, workers=3, limits=LIMITS, options=QUICK, *
     )
 
 
+def task_name(line):
+    """The task of an event."""
+    statement, indices = line["task"]
+    return name_of(Task(statement, tuple(indices)))
+
+
 def wait_for(job, done, seconds=60):
     deadline = time.monotonic() + seconds
     while job.progress().done < done:
@@ -70,20 +63,42 @@ def wait_for(job, done, seconds=60):
         time.sleep(0.01)
 
 
+def hold_still(launcher, count):
+    """Stop some workers, so that they have what they have; their names and process numbers."""
+    held = dict(list(launcher.running.items())[:count])
+    for pid in held.values():
+        os.kill(pid, signal.SIGSTOP)
+    return held
+
+
+def under_lease(parts):
+    """Names of the tasks that somebody holds."""
+    database = parts.queue._database
+    return {name for (name,) in database.read("SELECT name FROM queue WHERE ends > ?", (database.now(),))}
+
+
 def test_most_workers_die_at_half_time(launcher, store):
-    with started(job_kernels.chained, launcher, store, workers=5, N=20, M=8) as job:
+    options = replace(QUICK, events=("TaskStarted",))
+    with started(job_kernels.chained, launcher, store, workers=5, options=options, N=20, M=8) as job:
+        parts = open_parts(job.address)  # of our own: one who is stopped in a step holds up all who write
         wait_for(job, 90)
-        victims = launcher.pids[:4]
-        for pid in victims:
+        victims = hold_still(launcher, 4)
+        leased, before = under_lease(parts), len(parts.ledger.lines(0)[0])
+        for pid in victims.values():
             os.kill(pid, signal.SIGKILL)
-        before = job.progress()
+        killed = time.monotonic()
+        while len(launcher.running) < 5:
+            assert time.monotonic() - killed < 5, "the pool is not back to its size"
+            time.sleep(0.01)
         job.wait(90)
         assert np.array_equal(job.result()["B"].to_numpy(), np.arange(20.0) + 9)
-        status = open_parts(job.address).ledger.status()
-        # Only what was in the hands of the dead was begun again.
-        seeds = status.begun - status.done
-        assert seeds <= 4 * 3 * 64 + 10
-        assert before.done < status.done == 180
+        assert job.progress().done == 180
+        # Of the work of the dead, only what they had under lease was done again.
+        lines = [json.loads(line) for line in parts.ledger.lines(0)[0]]
+        theirs = {task_name(line) for line in lines[:before] if line["worker"] in victims}
+        again = {task_name(line) for line in lines[before:]}
+        assert len(theirs) > 20
+        assert theirs & again <= leased
 
 
 def test_a_worker_that_was_stopped_comes_back_late(launcher, store):
@@ -102,6 +117,7 @@ def test_a_job_goes_on_without_its_client(store, tmp_path):
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import numpy as np, job_kernels
+from linnet.programs import Task
 from linnet.tiles import TiledArray
 from linnet.workers.client import submit
 job = submit(job_kernels.chained.bind(N=10, M=5), {{"A": TiledArray.from_numpy(np.arange(10.0), 1)}}, store={store!r})
@@ -189,14 +205,12 @@ def killed_at_random(job, launcher, kills, seed, pause=0.25):
 
 @pytest.mark.parametrize("name", ["cholesky", "gemm"])
 def test_results_have_the_same_bits_whoever_is_killed(launcher, store, name):
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((480, 480))
     if name == "cholesky":
-        bound, given = cholesky.bind(N=12), {"A": TiledArray.from_numpy(a @ a.T + 480 * np.eye(480), 40)}
+        bound, given = factorisation(480, 40)
     else:
-        tiled = TiledArray.from_numpy(a, 60)
+        tiled = TiledArray.from_numpy(np.random.default_rng(0).standard_normal((480, 480)), 60)
         bound, given = accumulated_gemm.bind(M=8, N=8, K=8), {"A": tiled, "B": tiled}
-    here = Threads(1, deterministic=True).run(bound, given)
+    here = undisturbed(bound, given)
     with submit(bound, given, store=store, launcher=launcher, workers=3, limits=LIMITS, options=QUICK) as job:
         killed = killed_at_random(job, launcher, 8, seed=1)
         job.wait(120)

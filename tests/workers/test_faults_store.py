@@ -18,11 +18,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import job_kernels
 import numpy as np
 import pytest
+from job_samples import factorisation, undisturbed
 
-from linnet.algorithms.cholesky import cholesky
-from linnet.engines import Threads
 from linnet.errors import JobStoppedError, StoreError
 from linnet.testing import kernels as programs
 from linnet.testing.stores import FlakyStore
@@ -35,36 +35,15 @@ from linnet.workers.launchers.processes import Processes
 from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 
-sys.path.insert(0, str(Path(__file__).parent))
-import job_kernels
-
 pytestmark = pytest.mark.slow
 
 QUICK = Options(lease=1.0, grace=0.2)
 NO_CACHE = Limits(cache=0, timeout=5)
 
 
-def given(n=80, tile=10):
-    a = np.random.default_rng(0).standard_normal((n, n))
-    return cholesky.bind(N=n // tile), {"A": TiledArray.from_numpy(a @ a.T + n * np.eye(n), tile)}
-
-
 @pytest.fixture(scope="module")
 def expected():
-    return Threads(1, deterministic=True).run(*given())["O"].to_numpy()
-
-
-@pytest.fixture
-def store(tmp_path):
-    return str(tmp_path / "jobs")
-
-
-@pytest.fixture
-def launcher():
-    made = Processes()
-    yield made
-    for pid in made.pids:
-        os.kill(pid, signal.SIGKILL)
+    return undisturbed(*factorisation(80, 10))["O"].to_numpy()
 
 
 @pytest.fixture
@@ -84,7 +63,8 @@ def wrapped(monkeypatch):
 
 
 def factorised(store, **options):
-    return submit(*given(), store=store, launcher="threads", limits=NO_CACHE, options=QUICK, **options)
+    bound, inputs = factorisation(80, 10)
+    return submit(bound, inputs, store=store, launcher="threads", limits=NO_CACHE, options=QUICK, **options)
 
 
 def factor(job):
@@ -233,12 +213,12 @@ FULL_DISK = """
 import sys, time
 sys.path.insert(0, {tests!r})
 import numpy as np
-from test_faults_store import given
+from job_samples import factorisation, matrix
 from linnet.errors import JobError, StoreError
 from linnet.workers.client import submit
 from linnet.workers.launcher import Limits
 from linnet.workers.spec import Options
-job = submit(*given(480, 40), store={store!r}, limits=Limits(cache=2**20, timeout=3), options=Options(lease=1, grace=0.2))
+job = submit(*factorisation(480, 40), store={store!r}, limits=Limits(cache=2**20, timeout=3), options=Options(lease=1, grace=0.2))
 while job.progress().done < 60:
     time.sleep(0.01)
 with open({ballast!r}, "wb", buffering=0) as file:
@@ -256,9 +236,8 @@ import os
 os.unlink({ballast!r})
 job.resume()
 job.wait(60)
-a = given(480, 40)[1]["A"].to_numpy()
 l = np.tril(job.result()["O"].to_numpy())
-print("right" if np.allclose(l @ l.T, a) else "wrong")
+print("right" if np.allclose(l @ l.T, matrix(480)) else "wrong")
 job.close()
 """
 
@@ -410,8 +389,9 @@ def test_wall_clocks_that_differ_by_minutes_on_redis(store, tmp_path, monkeypatc
 def test_a_worker_that_is_told_to_go_finishes_what_it_computes(store, number):
     given = {"A": TiledArray.from_numpy(np.ones(1), 1)}
     with submit(programs.slow.bind(N=2000), given, store=store, launcher=None, options=QUICK) as job:
+        options = ["--name", "w", "--allow", "linnet.testing.kernels"]
         worker = subprocess.Popen(
-            [sys.executable, "-m", "linnet.cli", "worker", job.address, "--name", "w"],
+            [sys.executable, "-m", "linnet.cli", "worker", job.address, *options],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

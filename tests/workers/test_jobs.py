@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from job_samples import matrix, undisturbed
 
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky, left_looking
-from linnet.engines import Threads
 from linnet.errors import (
     AddressError,
     JobCancelledError,
@@ -35,11 +35,6 @@ from linnet.workers.spec import Options, spec_key, tile_key
 QUICK = Options(lease=1.0, grace=0.2)
 
 
-def matrix(n, seed=0):
-    a = np.random.default_rng(seed).standard_normal((n, n))
-    return a @ a.T + n * np.eye(n)
-
-
 def factorised(n=60, tile=10, program=cholesky, **options):
     given = TiledArray.from_numpy(matrix(n), tile)
     return submit(program.bind(N=given.grid[0]), {"A": given}, options=QUICK, **options)
@@ -49,16 +44,11 @@ def lower(job, name="O"):
     return np.tril(job.result()[name].to_numpy())
 
 
-@pytest.fixture
-def store(tmp_path):
-    return str(tmp_path / "jobs")
-
-
 def test_a_job_gives_the_same_bits_as_the_program_run_here(store):
     with factorised(store=store, launcher="threads", program=left_looking) as job:
         found = lower(job, "L")
     given = TiledArray.from_numpy(matrix(60), 10)
-    here = Threads(1, deterministic=True).run(left_looking.bind(N=6), {"A": given})["L"].to_numpy()
+    here = undisturbed(left_looking.bind(N=6), {"A": given})["L"].to_numpy()
     assert np.array_equal(found, here)
     assert np.allclose(found @ found.T, matrix(60))
 

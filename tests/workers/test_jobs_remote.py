@@ -9,15 +9,12 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from job_samples import factorisation, undisturbed
 
 import linnet as ln
-from linnet.algorithms.cholesky import cholesky
-from linnet.engines import Threads
-from linnet.tiles import TiledArray
 from linnet.workers.client import attach, submit
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.lithops import Lithops
-from linnet.workers.launchers.processes import Processes
 from linnet.workers.launchers.slurm import Slurm
 from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
@@ -28,33 +25,13 @@ QUICK = Options(lease=2.0, grace=0.5)
 LIMITS = Limits(timeout=5, cache=2**26)
 
 
-def matrix(n):
-    a = np.random.default_rng(0).standard_normal((n, n))
-    return a @ a.T + n * np.eye(n)
-
-
-def given(n=240, tile=30):
-    return cholesky.bind(N=n // tile), {"A": TiledArray.from_numpy(matrix(n), tile)}
+def given():
+    return factorisation(240, 30)
 
 
 @pytest.fixture(scope="module")
 def expected():
-    return Threads(1, deterministic=True).run(*given())["O"].to_numpy()
-
-
-@pytest.fixture
-def s3(s3_server, monkeypatch):
-    for name, value in s3_server.environment.items():
-        monkeypatch.setenv(name, value)
-    return f"{s3_server.url}/jobs"
-
-
-@pytest.fixture
-def launcher():
-    made = Processes()
-    yield made
-    for pid in made.pids:
-        os.kill(pid, signal.SIGKILL)
+    return undisturbed(*given())["O"].to_numpy()
 
 
 def test_redis_and_s3_with_workers_killed(redis_server, s3, launcher, expected):
@@ -154,10 +131,10 @@ def test_tasks_in_sqs(moto_server, tmp_path, monkeypatch):
     for name, value in moto_server.environment.items():
         monkeypatch.setenv(name, value)
     places = {"store": str(tmp_path / "jobs"), "queue": "sqs://us-east-1/jobs"}
-    few = given(120)
+    few = factorisation(120, 30)
     with submit(*few, launcher="threads", limits=LIMITS, options=QUICK, **places) as job:
         job.wait(120)
-        here = Threads(1, deterministic=True).run(*few)["O"].to_numpy()
+        here = undisturbed(*few)["O"].to_numpy()
         assert np.array_equal(job.result()["O"].to_numpy(), here)
         with closing(moto_server.client("sqs")) as client:
             assert len(client.list_queues(QueueNamePrefix=f"jobs-{job.name}")["QueueUrls"]) == 4

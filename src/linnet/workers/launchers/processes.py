@@ -50,10 +50,15 @@ class Processes:
         return self._logs / f"{name.replace('/', '-')}.log"
 
     @property
-    def pids(self) -> list[int]:
-        """Of the workers started here that run."""
+    def running(self) -> dict[str, int]:
+        """The workers started here that run, each with the number of its process."""
         with self._lock:
-            return [child.pid for child in self._children.values() if child.poll() is None]
+            return {name: child.pid for name, child in self._children.items() if child.poll() is None}
+
+    @property
+    def pids(self) -> list[int]:
+        """The numbers of their processes."""
+        return list(self.running.values())
 
     def ended(self) -> list[str]:
         with self._lock:

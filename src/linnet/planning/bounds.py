@@ -46,6 +46,10 @@ class Bound:
     """Where there is no bound: why."""
 
 
+UNKNOWN = Bound("nothing that was looked at", None)
+"""Where nobody has looked for a bound."""
+
+
 # Closed forms: items into one node, on average over the nodes.
 
 

@@ -28,7 +28,7 @@ from linnet.planning.policies.locality import Locality
 from linnet.planning.policies.lshs import MOST, Improved, Thesis
 from linnet.planning.policies.owner import Owner
 from linnet.planning.policies.round_robin import RoundRobin
-from linnet.planning.simulate import simulate, task_seconds
+from linnet.planning.simulate import task_seconds
 from linnet.planning.views import duration
 from linnet.planning.workload import Workload
 
@@ -141,7 +141,7 @@ class _Competition:
     cluster: Cluster
     seconds: Seconds | None
     costs: dict[str, Cost] = field(default_factory=dict[str, Cost])
-    best: tuple[Cost, str, Placement] | None = None
+    best: Plan | None = None
     bound: Bound = field(init=False)
     _move: Seconds = field(init=False)
     _seen: dict[bytes, str] = field(default_factory=dict[bytes, str])
@@ -194,13 +194,14 @@ class _Competition:
         self.costs[policy.name] = Cost(least, 0, 0, why)
 
     def _beaten(self, least: float) -> bool:
-        return self.best is not None and not self.best[0].over and least > self.best[0].total * _ALIKE
+        return self.best is not None and not self.best.cost.over and least > self.best.cost.total * _ALIKE
 
     def _settled(self) -> bool:
         """Whether the best plan moves nothing and its workers are busy nearly all the time."""
-        if self.best is None or self.best[0].bytes_moved or self.best[0].over:
+        if self.best is None:
             return False
-        return self.best[0].total <= _SETTLED * self._floor()
+        cost = self.best.cost
+        return not cost.bytes_moved and not cost.over and cost.total <= _SETTLED * self._floor()
 
     def _floor(self) -> float:
         """What all workers together need at least, inputs loaded by all nodes alike."""
@@ -237,25 +238,20 @@ class _Competition:
             self.costs[name] = self.costs[same]._replace(pruned=f"the same as {same}")
             return
         self._tasks += self.work.count
-        cost = self._cost(placement)
-        self.costs[name] = cost
-        if self.best is None or _better(cost, self.best[0]):
-            self.best = cost, name, placement
+        plan = self._plan(name, placement)
+        self.costs[name] = plan.cost
+        if self.best is None or _better(plan.cost, self.best.cost):
+            self.best = plan
 
-    def _cost(self, placement: Placement) -> Cost:
-        simulated = simulate(self.work, self.cluster, placement, self.seconds)
-        moved = int(self.work.tile_bytes[simulated.tile].sum())
-        limits = [np.inf if node.memory is None else node.memory for node in self.cluster.nodes]
-        over = float(np.maximum(simulated.peak - np.array(limits), 0).max(initial=0.0))
-        peak = int(simulated.peak.max(initial=0))
-        return Cost(simulated.seconds, moved, peak, loading=self._loading(placement), over=int(over))
+    def _plan(self, name: str, placement: Placement) -> Plan:
+        loading = self._loading(placement)
+        return Plan(self.work, self.cluster, name, placement, {}, self.bound, self.seconds, loading)
 
     def plan(self) -> Plan:
         """The best plan, with what the others would have cost."""
         assert self.best is not None
-        _, name, placement = self.best
-        rivals = {other: cost for other, cost in self.costs.items() if other != name}
-        return Plan(self.work, self.cluster, name, placement, rivals, self.bound, self.seconds)
+        self.best.rivals = {name: cost for name, cost in self.costs.items() if name != self.best.policy}
+        return self.best
 
 
 def _better(one: Cost, other: Cost) -> bool:

@@ -6,18 +6,21 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, SupportsIndex, TypeVar, overload
+from typing import Generic, NamedTuple, SupportsIndex, TypeVar, overload
+
+import numpy as np
 
 from linnet.planning.accounting import Transfers, transfers
+from linnet.planning.bounds import UNKNOWN, Bound
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Placement
 from linnet.planning.simulate import Seconds, Simulated, simulate
-from linnet.planning.views import Table, table, text
+from linnet.planning.views import Table, rivals, table, text
 from linnet.planning.views_html import html
 from linnet.planning.views_trace import write
 from linnet.planning.workload import Numbers, Workload
 from linnet.programs import Task
-from linnet.tiles import TileKey
+from linnet.tiles import TileKey, human
 
 Row = TypeVar("Row")
 
@@ -106,10 +109,12 @@ class Plan:
     placement: Placement
     rivals: Mapping[str, Cost] = field(default_factory=dict[str, Cost])
     """What other policies would have cost."""
-    bound: Any = None
-    """The lower bound that holds for this workload, if one is known."""
+    bound: Bound = UNKNOWN
+    """How little any plan moves."""
     task_seconds: Seconds | None = None
     """How long tasks take; None: from their operations."""
+    loading: float = 0.0
+    """Seconds until every node has loaded its inputs; `seconds` begin after that."""
 
     @cached_property
     def moved(self) -> Transfers:
@@ -159,12 +164,38 @@ class Plan:
     @property
     def lower_bound(self) -> int | None:
         """Bytes that any plan moves in which all nodes take part; None if no closed form is known."""
-        return None if self.bound is None else self.bound.bytes
+        return self.bound.bytes
 
-    @property
+    @cached_property
     def cost(self) -> Cost:
         """What is compared with other plans."""
-        return Cost(self.seconds, self.bytes_moved, int(self.peak_memory.max(initial=0)))
+        moved = int(self.work.tile_bytes[self.simulated.tile].sum())
+        peak = self.peak_memory
+        limits = [np.inf if node.memory is None else node.memory for node in self.cluster.nodes]
+        over = int(np.maximum(peak - np.array(limits), 0).max(initial=0.0))
+        return Cost(self.seconds, moved, int(peak.max(initial=0)), loading=self.loading, over=over)
+
+    def explain(self) -> str:
+        """The plan in a few lines, the least that must move, and what other policies would cost."""
+        bound = self.bound
+        if bound.bytes is None:
+            least = f"{bound.kind}: {bound.why or 'no closed form is known'}"
+        else:
+            least = f"{bound.kind}: any plan in which all nodes take part moves {human(bound.bytes)} or more"
+            if bound.memory_dependent:
+                least += f", {human(int(bound.memory_dependent))} of it because memory is short"
+        parts = [text(self), f"  bound      {least}", f"  chosen     {self._reason()}"]
+        return "\n".join([*parts, "", str(rivals(self))]) if self.rivals else "\n".join(parts)
+
+    def _reason(self) -> str:
+        """Why this policy."""
+        if not self.rivals:
+            return f"{self.policy} was all there was to choose"
+        left = sum(1 for cost in self.rivals.values() if cost.pruned)
+        told = f"the cheapest of {len(self.rivals) + 1} plans; {left} of them needed no simulation"
+        if self.cost.over:
+            told += f"; every one needs more memory than there is, this one {human(self.cost.over)}"
+        return told
 
     def table(self) -> Table:
         """What each node does: a list of dictionaries, which prints as a table."""

@@ -3,7 +3,7 @@
 A test that needs something optional says so with `@pytest.mark.needs("matplotlib")`, or asks for a
 server. Where the component is missing the test is skipped, with the command that installs it; under
 CI=true, if ci-components.txt lists it, the skip is a failure, so that no promise goes untested because
-an installation quietly failed.
+an installation quietly failed. So is any other skip there whose reason names a listed component.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
+import re
 import shutil
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +109,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"needs {name}, which is not installed here; to install it: {command}")
 
 
-def _forbid_skip(report: pytest.TestReport | pytest.CollectReport, names: list[str]) -> None:
+def _forbid_skip(
+    report: pytest.TestReport | pytest.CollectReport, known: Iterable[str], needed: Iterable[str] = ()
+) -> None:
+    """Under CI, make a failure of a skip for what was needed, or for a component that its reason names."""
+    reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
+    named = [name for name in known if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", reason)]
+    names = dict.fromkeys([*needed, *named])
     if os.environ.get("CI") == "true" and names:
         report.outcome = "failed"
-        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
         listed = f"CI must have {', '.join(names)} (ci-components.txt)"
         report.longrepr = f"{listed}, yet this was skipped: {reason}"
 
@@ -120,7 +126,7 @@ def _forbid_skip(report: pytest.TestReport | pytest.CollectReport, names: list[s
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
-        _forbid_skip(report, _needed(item))
+        _forbid_skip(report, item.config.stash[COMPONENTS], _needed(item))
     return report
 
 
@@ -128,8 +134,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
     report = yield
     if report.skipped:  # a whole module, by importorskip
-        known = collector.config.stash[COMPONENTS]
-        _forbid_skip(report, [name for name in known if name in str(report.longrepr)])
+        _forbid_skip(report, collector.config.stash[COMPONENTS])
     return report
 
 

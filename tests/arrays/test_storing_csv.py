@@ -149,8 +149,10 @@ def test_other_dialects(tmp_path: Path):
         ln.read_csv(path, compression="rar")
 
 
+@pytest.mark.needs("pandas")
 def test_pandas_agrees(tmp_path: Path, small_tiles: None, parser: None):
-    pandas = pytest.importorskip("pandas")
+    import pandas
+
     rng = np.random.default_rng(1)
     frame = pandas.DataFrame({"a": rng.integers(0, 9, 20_000), "b": rng.random(20_000)})
     frame.loc[rng.integers(0, 20_000, 500), "b"] = np.nan

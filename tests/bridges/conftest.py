@@ -14,7 +14,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("xarray")
     from cmip import write
 
     path = tmp_path_factory.mktemp("cmip") / "day.zarr"

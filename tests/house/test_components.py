@@ -22,6 +22,15 @@ def test_present(): pass
 
 def test_ordinary(): pytest.skip("only on another platform")
 
+def test_another(): pytest.skip("needs no_such_module_either, or sh-utils")
+
+def test_inside(): pytest.importorskip("no_such_module")
+
+@pytest.fixture
+def given(): pytest.skip("this no_such_module is too old")
+
+def test_given(given): pass
+
 @pytest.mark.needs("unlisted")
 def test_unlisted(): pass
 """
@@ -47,8 +56,9 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 def test_elsewhere_a_missing_component_skips(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delenv("CI", raising=False)
     result = project.runpytest_subprocess("-rs")
-    # skipped: the marked test, the ordinary skip, the module; the unlisted component is a mistake anywhere
-    result.assert_outcomes(passed=1, skipped=3, errors=1)
+    # skipped: the marked test, those that skip themselves, the one whose fixture does, the module; the
+    # unlisted component is a mistake anywhere
+    result.assert_outcomes(passed=1, skipped=6, errors=1)
     result.stdout.fnmatch_lines(["*needs 'unlisted': list it in ci-components.txt with its kind*"])
     result.stdout.fnmatch_lines(["*needs no_such_module, which is not installed here*"])
 
@@ -58,4 +68,8 @@ def test_under_ci_only_ordinary_skips_remain(project: pytest.Pytester, monkeypat
     result = project.runpytest_subprocess("-rs", "--continue-on-collection-errors")
     result.stdout.fnmatch_lines(["*ERROR collecting tests/test_importing.py*", "*CI must have no_such*"])
     result.stdout.fnmatch_lines(["*CI must have no_such_module (ci-components.txt), yet this was skipped*"])
-    result.assert_outcomes(passed=1, skipped=1, errors=3)
+    result.stdout.fnmatch_lines(["*yet this was skipped: *this no_such_module is too old*"])
+    result.stdout.fnmatch_lines(["*yet this was skipped: *could not import 'no_such_module'*"])
+    # left: the ordinary skips; failed: the test that skips itself; in error: the module, the marked test, the
+    # one whose fixture skips, the one that needs what is not listed
+    result.assert_outcomes(passed=1, skipped=2, failed=1, errors=4)

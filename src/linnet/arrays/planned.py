@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from linnet.arrays.core import ArrayBase, as_node
 from linnet.arrays.creation import asarray
-from linnet.arrays.expression import Node
+from linnet.arrays.expression import Node, Stored
 from linnet.arrays.lowering import lowered
 from linnet.arrays.spreading import Nodes
 from linnet.engines import Engine
@@ -48,13 +48,14 @@ def plan(
     >>> plan(-x, Cluster(nodes=8)).bytes_moved
     0
     """
-    where = _cluster(current_engine()) if cluster is None else cluster
+    engine = current_engine() if cluster is None else None
+    where = cluster if engine is None else _cluster(engine)
     if not isinstance(where, Cluster):
         raise InputError(f"cluster={cluster!r}: give an ln.Cluster, such as ln.Cluster(nodes=4, workers=2)")
     if isinstance(what, TileProgram):
         what = what.bind()
     if isinstance(what, BoundProgram):
-        return choose(Workload.of(what, _cut(what, inputs, tile, np.dtype(dtype))), where, policy)
+        return _made(what, _cut(what, inputs, tile, np.dtype(dtype)), where, policy, engine)
     several: Sequence[Any] = what if isinstance(what, tuple | list) else [what]
     if inputs is not None or tile is not None:
         raise InputError("inputs= and tile= are for bound programs: an array knows its own")
@@ -63,7 +64,11 @@ def plan(
             f"plan was given a {type(what).__name__}; give it an array, several arrays, or a bound program "
             "with inputs={name: array} or tile=4096"
         )
-    return _expression([as_node(each) for each in several], where, policy)
+    program, graph = lowered([as_node(each) for each in several], Nodes.of(where))
+    if set(program.outputs) == {None}:
+        raise InputError("this array is in memory already: there is nothing to plan")
+    cut = {name: _layout(graph.entries[number].node) for name, number in program.inputs}
+    return _made(program.bound, cut, where, policy, engine)
 
 
 def _cluster(engine: Engine) -> Cluster:
@@ -75,13 +80,19 @@ def _cluster(engine: Engine) -> Cluster:
     return Cluster(nodes=1, workers=workers, memory=engine.memory)
 
 
-def _expression(nodes: list[Node], cluster: Cluster, policy: str | Policy) -> Plan:
-    program, graph = lowered(nodes, Nodes.of(cluster))
-    if set(program.outputs) == {None}:
-        raise InputError("this array is in memory already: there is nothing to plan")
-    entries = graph.entries
-    cut = {name: _empty(entries[n].node.layout, entries[n].node.dtype) for name, n in program.inputs}
-    return choose(Workload.of(program.bound, cut), cluster, policy)
+def _made(
+    bound: BoundProgram,
+    inputs: Mapping[str, TiledArray],
+    cluster: Cluster,
+    policy: str | Policy,
+    engine: Engine | None,
+) -> Plan:
+    """The plan that the engine would follow, if there is one; else the cheapest."""
+    if policy == "auto" and hasattr(engine, "planned"):
+        found: Plan | None = engine.planned(bound, inputs)  # type: ignore[union-attr]
+        if found is not None:
+            return found
+    return choose(Workload.of(bound, inputs), cluster, policy)
 
 
 def _cut(
@@ -129,7 +140,12 @@ def _given(name: str, value: Any) -> TiledArray:
             f"input {name} is a {type(value).__name__}; give an array: cut as the program needs it with "
             "ln.asarray(x, chunks=...)"
         )
-    return _empty(value.node.layout, value.node.dtype)
+    return _layout(value.node)
+
+
+def _layout(node: Node) -> TiledArray:
+    """How an array is cut; and, if it was persisted, where its tiles lie."""
+    return node.tiles if isinstance(node, Stored) else _empty(node.layout, node.dtype)
 
 
 def _empty(layout: Layout, dtype: np.dtype[Any]) -> TiledArray:

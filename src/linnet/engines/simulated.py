@@ -111,14 +111,18 @@ class Simulated:
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         check_reach(bound, inputs)
-        work = Workload.of(bound, inputs)
-        seconds = None if self.calibration is None else self.calibration.seconds(work, self.cluster)
-        plan = choose(work, self.cluster, self.policy, seconds)
+        plan = self.planned(bound, inputs)
         job = f"{bound.program.name}-{next(_jobs)}"
         run = _Run(plan, inputs, out or {}, _Virtual(Events() if events is None else events, job))
         outputs = run.outcome()
         self.last = run.simulation()
         return outputs
+
+    def planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan:
+        """The plan that a run would follow."""
+        work = Workload.of(bound, inputs)
+        seconds = None if self.calibration is None else self.calibration.seconds(work, self.cluster)
+        return choose(work, self.cluster, self.policy, seconds)
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`."""

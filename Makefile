@@ -50,11 +50,10 @@ format: dev  ## put the code into the house style
 	@$(python) -m ruff format .
 
 .PHONY: bench
+benchmarks = $(shell grep -l __main__ benchmarks/*.py)
 bench: dev  ## measure what docs/status.md promises (nothing else should run meanwhile)
 	@tools/system-packages.sh benchmarks/scalapack/packages.txt
-	@$(python) benchmarks/programs.py
-	@$(python) benchmarks/linalg.py
-	@$(python) benchmarks/arrays.py
+	@failed=0; for each in $(benchmarks); do echo "== $$each"; $(python) $$each || failed=1; done; exit $$failed
 
 .PHONY: docs
 docs: dev  ## build the documentation into docs/_build/html

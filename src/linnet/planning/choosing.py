@@ -131,6 +131,8 @@ class _Entry:
     placement: Placement | None
     least: float
     """Seconds that it takes at least."""
+    moved: int = 0
+    """Bytes that it moves, if that was counted."""
 
 
 @dataclass(slots=True)
@@ -161,7 +163,7 @@ class _Competition:
         entries: list[_Entry] = []
         for policy in policies:
             if self._settled():
-                self._leave(policy, 0.0, _NOT_NEEDED)
+                self._leave(_Entry(policy, None, 0.0), _NOT_NEEDED)
             else:
                 entry = self._entry(policy)
                 if self.best is None and entry.placement is not None:
@@ -174,24 +176,22 @@ class _Competition:
     def _entry(self, policy: Policy) -> _Entry:
         if isinstance(policy, _Estimated):
             return _Entry(policy, None, policy.estimate(self.work, self.cluster))
-        placement = policy.place(self.work, self.cluster)
-        return _Entry(policy, placement, self._least(placement))
+        return self._counted(policy, policy.place(self.work, self.cluster))
 
     def _try(self, entry: _Entry) -> None:
         if self._settled():
-            self._leave(entry.policy, entry.least, _NOT_NEEDED)
+            self._leave(entry, _NOT_NEEDED)
         elif self._beaten(entry.least):
-            self._leave(entry.policy, entry.least, f"takes at least {duration(entry.least)}")
+            self._leave(entry, f"takes at least {duration(entry.least)}")
         elif self._tasks >= _SIMULATED and len(self._seen) >= _AT_LEAST:
-            self._leave(entry.policy, entry.least, "not simulated: others looked better")
+            self._leave(entry, "not simulated: others looked better")
         elif entry.placement is None:
-            placement = entry.policy.place(self.work, self.cluster)
-            self._try(_Entry(entry.policy, placement, self._least(placement)))
+            self._try(self._counted(entry.policy, entry.policy.place(self.work, self.cluster)))
         else:
             self._simulate(entry.policy.name, entry.placement)
 
-    def _leave(self, policy: Policy, least: float, why: str) -> None:
-        self.costs[policy.name] = Cost(least, 0, 0, why)
+    def _leave(self, entry: _Entry, why: str) -> None:
+        self.costs[entry.policy.name] = Cost(entry.least, entry.moved, 0, why)
 
     def _beaten(self, least: float) -> bool:
         return self.best is not None and not self.best.cost.over and least > self.best.cost.total * _ALIKE
@@ -221,15 +221,16 @@ class _Competition:
         times = np.bincount(placement.homes[loaded], self._move[loaded], self.cluster.count)
         return float(times.max())
 
-    def _least(self, placement: Placement) -> float:
-        """Seconds that a placement takes at least: the work of its busiest node, or what that receives."""
+    def _counted(self, policy: Policy, placement: Placement) -> _Entry:
+        """A placement with what it takes at least: the work of its busiest node, or what that receives."""
         work, cluster = self.work, self.cluster
         taken = np.bincount(placement.nodes, self._task_seconds(placement.nodes), cluster.count)
         busy = taken / np.array([node.workers for node in cluster.nodes])
         tiles, readers = wanted(work, cluster, placement.nodes)
         away = placement.homes[tiles] != readers
         receiving = np.bincount(readers[away], self._move[tiles[away]], cluster.count)
-        return float(max(busy.max(), receiving.max())) + self._loading(placement)
+        least = float(max(busy.max(), receiving.max())) + self._loading(placement)
+        return _Entry(policy, placement, least, int(work.tile_bytes[tiles[away]].sum()))
 
     def _simulate(self, name: str, placement: Placement) -> None:
         """The cost of a placement; it is the best so far if nothing was better."""

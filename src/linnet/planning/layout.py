@@ -35,6 +35,8 @@ class NodeLayout:
     grid: Grid
     contiguous: bool = False
     """Whether neighbours stay together."""
+    shares: tuple[float, ...] | None = None
+    """What each node does of the whole, where all stand along one axis; None: all alike."""
 
     def nodes(self, index: Numbers) -> NDArray[np.int32]:
         """The node of each tile, a row of indices a tile."""
@@ -44,7 +46,8 @@ class NodeLayout:
         grid = fitted(self.grid, axes)
         node = np.zeros(rows, np.int64)
         for column, parts in zip(index.T, grid, strict=True):
-            node = node * parts + (blocks(column, parts) if self.contiguous else column % parts)
+            part = blocks(column, parts, self.shares) if self.contiguous else column % parts
+            node = node * parts + part
         found: NDArray[np.int32] = node.astype(np.int32)
         return found
 
@@ -64,15 +67,19 @@ class NodeLayout:
         return found
 
 
-def blocks(column: Numbers, parts: int) -> Numbers:
-    """Contiguous blocks of nearly equal length: which one each value belongs to.
+def blocks(column: Numbers, parts: int, shares: tuple[float, ...] | None = None) -> Numbers:
+    """Contiguous blocks of nearly equal length, or as long as their shares: which one each value belongs to.
 
     >>> blocks(np.arange(7), 3).tolist()
     [0, 0, 1, 1, 2, 2, 2]
+    >>> blocks(np.arange(8), 2, (1.0, 3.0)).tolist()
+    [0, 0, 1, 1, 1, 1, 1, 1]
     """
     low = int(column.min())
     length = int(column.max()) - low + 1
     edges = length * np.arange(1, parts) // parts
+    if shares is not None and len(shares) == parts:
+        edges = np.rint(length * np.cumsum(shares)[:-1] / sum(shares)).astype(np.int64)
     return np.searchsorted(edges, column - low, side="right")
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from linnet.planning.cluster import Cluster
-from linnet.planning.layout import Grid, NodeLayout
+from linnet.planning.layout import Grid
 from linnet.planning.placement import Placement
 from linnet.planning.policies.spreading import (
     beginning,
     by_loops,
     completed,
     grids_for,
+    in_blocks,
     loop_extents,
     named,
 )
@@ -46,6 +47,5 @@ class Locality:
     def place(self, work: Workload, cluster: Cluster) -> Placement:
         """Place first tasks, then all others as their operands come to be."""
         nodes = np.full(work.count, -1, np.int32)
-        grid = self.grid or cluster.grid or (cluster.count,)
-        by_loops(work, NodeLayout(grid, contiguous=True), np.flatnonzero(beginning(work)), nodes)
+        by_loops(work, in_blocks(cluster, self.grid or cluster.grid), np.flatnonzero(beginning(work)), nodes)
         return completed(Walks.of(work, cluster), nodes, backward_first=False)

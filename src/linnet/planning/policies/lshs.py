@@ -17,6 +17,7 @@ from linnet.planning.policies.spreading import (
     creating,
     ending,
     grid_for,
+    in_blocks,
 )
 from linnet.planning.policies.walks import LATER, Walks
 from linnet.planning.workload import Workload
@@ -74,7 +75,7 @@ class Improved:
         tasks, tiles = ending(work)
         wish[tasks] = by_layout(work, _layout(work, cluster), tiles)
         first = np.flatnonzero(beginning(work))
-        by_loops(work, NodeLayout((cluster.count,), contiguous=True), first, wish)
+        by_loops(work, in_blocks(cluster), first, wish)
         wish[creating(work)] = LATER
         walks = Walks.of(work, cluster)
         nodes = walks.greedy(wish, work.given_homes.copy())

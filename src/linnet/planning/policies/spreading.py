@@ -68,23 +68,34 @@ def by_layout(work: Workload, layout: NodeLayout, tiles: Numbers) -> Nodes:
     return found
 
 
+def in_blocks(cluster: Cluster, grid: Grid | None = None) -> NodeLayout:
+    """Contiguous blocks over a grid, or over all nodes along one axis, faster ones with longer blocks."""
+    speeds = tuple(node.flops * node.workers for node in cluster.nodes)
+    return NodeLayout(grid or (cluster.count,), True, speeds if len(set(speeds)) > 1 else None)
+
+
 def by_loops(work: Workload, layout: NodeLayout, tasks: Numbers, nodes: Nodes) -> None:
     """Give tasks the nodes that a layout gives to their loop values, statement by statement."""
     statements = work.statement[tasks]
     present: list[int] = np.unique(statements).tolist()
     for statement in present:
         mine = tasks[statements == statement]
-        rows: Numbers = work.tasks.indices[statement][mine - work.tasks.offsets[statement]]
-        nodes[mine] = layout.nodes(rows)
+        nodes[mine] = layout.nodes(_loops(work, statement, mine))
+
+
+def _loops(work: Workload, statement: int, tasks: Numbers) -> Numbers:
+    """The loop values of tasks of one statement, without loops that have the same value in all of them."""
+    rows: Numbers = work.tasks.indices[statement][tasks - work.tasks.offsets[statement]]
+    return rows[:, (rows != rows[:1]).any(axis=0)]
 
 
 def loop_extents(work: Workload, tasks: Numbers) -> tuple[int, ...]:
-    """How many values each loop runs over, for the statement that most of these tasks belong to."""
+    """How many values each loop that varies runs over, for the statement that most of these tasks are of."""
     if not len(tasks):
         return ()
     statement = int(np.bincount(work.statement[tasks]).argmax())
     mine = tasks[work.statement[tasks] == statement]
-    rows = work.tasks.indices[statement][mine - work.tasks.offsets[statement]]
+    rows = _loops(work, statement, mine)
     return tuple((rows.max(axis=0) - rows.min(axis=0) + 1).tolist())
 
 
@@ -125,5 +136,5 @@ def completed(walks: Walks, nodes: Nodes, *, backward_first: bool) -> Placement:
         walks.backward(nodes, load)
     rest = np.flatnonzero(nodes < 0)
     if len(rest):
-        by_loops(work, NodeLayout((cluster.count,), contiguous=True), rest, nodes)
+        by_loops(work, in_blocks(cluster), rest, nodes)
     return placed(work, cluster, nodes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from linnet.programs import BoundProgram
     from linnet.tiles import TiledArray
 
-_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS")
-"""Variables that tell how many processes `mpiexec` has started."""
+_RANKS = {"PMI_RANK": "PMI_SIZE", "OMPI_COMM_WORLD_RANK": "OMPI_COMM_WORLD_SIZE", "PMIX_RANK": "PMIX_SIZE"}
+"""Variables in which `mpiexec` tells a process its number, and how many there are."""
 
 
 def run(
@@ -31,43 +32,80 @@ def run(
         str | None, typer.Option(help="What runs programs; by default mpi under mpiexec, else threads.")
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Tasks side by side; on MPI, of each rank.")
+        int | None, typer.Option(min=1, help="Tasks side by side; on MPI, those of each rank.")
     ] = None,
     memory: Annotated[str | None, typer.Option(help="Memory for tiles, such as '2 GB'.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="On MPI: a folder from which a job that was killed goes on.")
+    ] = None,
     progress: Annotated[bool, typer.Option(help="Show what runs, and how far it is.")] = True,
     report: Annotated[Path | None, typer.Option(help="Where to write a page about the run.")] = None,
 ) -> None:
     """Run a script, with progress and a report; under mpiexec, on all its ranks."""
     from linnet.session import init, make_engine
 
-    _as_main(script, arguments or [])
-    name = engine or ("mpi" if _under_mpiexec() else "threads")
-    made = make_engine(name, workers=workers, memory=memory)
+    rank = _rank()
+    sys.argv = [str(script), *(arguments or [])]
+    sys.path.insert(0, str(script.resolve().parent))
     with ExitStack() as stack:
-        events = stack.enter_context(_watched(progress, report))
+        if rank == 0:
+            stack.enter_context(_last_words(checkpoint))
+        name = engine or ("threads" if rank is None else "mpi")
+        made: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
+        events = stack.enter_context(_watched(progress, report, str(script)))
         stack.enter_context(init(Watched(made, events)))
         runpy.run_path(str(script), run_name="__main__")
+        if checkpoint is not None:
+            made.forget()
 
 
-def _as_main(script: Path, arguments: list[str]) -> None:
-    """What a script finds when Python runs it: its arguments, and its folder first among those of modules."""
-    sys.argv = [str(script), *arguments]
-    sys.path.insert(0, str(script.resolve().parent))
-
-
-def _under_mpiexec() -> bool:
-    return any(os.environ.get(name, "1") != "1" for name in _SIZES)
+def _rank() -> int | None:
+    """The number of this process among those that `mpiexec` has started; None if it was not it."""
+    for rank, size in _RANKS.items():
+        if rank in os.environ and int(os.environ.get(size, "2")) > 1:
+            return int(os.environ[rank])
+    return None
 
 
 @contextmanager
-def _watched(progress: bool, report: Path | None) -> Iterator[Events]:
+def _last_words(checkpoint: Path | None) -> Iterator[None]:
+    """Let somebody say what to do when this process is killed.
+
+    When a rank dies, `mpiexec` kills the others, and none of them can say anything. A shell that waits for
+    them to end can.
+    """
+    advice = "with --checkpoint FOLDER it would go on from what was written down before"
+    if checkpoint is not None:
+        advice = f"it goes on from what was written down in {checkpoint}"
+    words = (
+        "linnet: the job was killed: one of its ranks died (mpiexec says which, and how), or somebody ended "
+        f"it. Start it again with the same command; {advice}."
+    )
+    told = ["/bin/sh", "-c", 'read end; [ "$end" = end ] || printf "%s\\n" "$0" >&2', words]
+    if not os.path.exists(told[0]):
+        yield
+        return
+    shell = subprocess.Popen(told, stdin=subprocess.PIPE, start_new_session=True)
+    assert shell.stdin is not None
+    try:
+        yield
+    finally:
+        shell.communicate(b"end\n")
+
+
+@contextmanager
+def _watched(progress: bool, report: Path | None, title: str) -> Iterator[Events]:
     """Events that are shown, and of which a page is written in the end."""
+    from linnet.cli.run_report import Story
     from linnet.events import Events, show_progress
 
-    events = Events()
+    events, story = Events(), Story(title)
     with ExitStack() as stack:
         if progress:
             stack.enter_context(show_progress(events))
+        if report is not None:
+            story.listen(events)
+            stack.callback(lambda: report.write_text(story.html(), encoding="utf-8"))
         yield events
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from linnet.engines.mpi.orders import Problem, read_problem
-from linnet.engines.mpi.share import Share, moves, share
+from linnet.engines.mpi.share import Left, Share, moves, outputs_of, share
 from linnet.engines.plan import Plan as Calls
 from linnet.errors import BudgetError, ProgramError
 from linnet.kernels import get as get_kernel
@@ -37,12 +38,17 @@ class Derived:
     """Without their tiles."""
     cluster: Cluster
     work: Workload
+    order: Numbers
+    """Tasks, each after those it waits for, the most urgent first."""
     placement: Placement
+    moved: Transfers
+    left: Left
+    """What is to be done: all of it, or what an earlier run has left."""
     share: Share
     calls: Calls
     """The kernel calls of tasks."""
-    peak: int
-    """Bytes of tiles that the plan expects on this rank at once."""
+    peaks: Numbers
+    """Bytes of tiles that the plan expects on each rank at once."""
     checksum: int
     """Of the plan; ranks whose sums differ would wait for one another for ever."""
 
@@ -55,18 +61,47 @@ def derive(problem: Problem, rank: int) -> Derived:
     streams = any(get_kernel(each.kernel).streams for each in bound.program.statements)
     order = finishing(work.tasks) if streams else work.order
     _check_order(work, order)
-    moving = moves(work, order, plan.placement, plan.moved, problem.inputs)
+    left = Left(np.ones(work.count, bool), np.zeros(0, np.int64))
+    moving = moves(work, order, plan.placement, plan.moved, problem.inputs, left)
     return Derived(
         bound,
         problem.inputs,
         problem.cluster,
         work,
+        order,
         plan.placement,
-        share(work, order, plan.placement, moving, rank),
+        plan.moved,
+        left,
+        share(work, order, plan.placement, moving, left, rank),
         Calls.of(bound),
-        int(plan.peak_memory[rank]),
+        plan.peak_memory,
         _checksum(plan.placement, plan.moved),
     )
+
+
+def going_on(derived: Derived, stored: bytes, rank: int) -> Derived:
+    """The same plan, where some tiles were written down by an earlier run: a bit for each tile."""
+    if not stored:
+        return derived
+    work, order, placement = derived.work, derived.order, derived.placement
+    bits = np.unpackbits(np.frombuffer(stored, np.uint8), count=work.tiles).astype(bool)
+    left = what_is_left(work, order, bits)
+    moving = moves(work, order, placement, derived.moved, derived.inputs, left)
+    return replace(derived, left=left, share=share(work, order, placement, moving, left, rank))
+
+
+def what_is_left(work: Workload, order: Numbers, stored: NDArray[np.bool_]) -> Left:
+    """Tasks that must run where some tiles are stored: those that outputs need and that are not there."""
+    wanted = outputs_of(work) & (work.producer >= 0)
+    active = np.zeros(work.count, bool)
+    missing = wanted & ~stored
+    for task in order[::-1].tolist():
+        if missing[work.writes(task)].any():
+            active[task] = True
+            read = work.reads(task)
+            wanted[read] = True
+            missing[read] |= ~stored[read]
+    return Left(active, np.flatnonzero(wanted & stored & (work.producer >= 0)))
 
 
 def _check_order(work: Workload, order: Numbers) -> None:
@@ -114,10 +149,11 @@ class Plans:
 
 
 def check_memory(derived: Derived, memory: int | None) -> None:
-    """Refuse a plan that needs more memory on this rank than it has."""
-    if memory is not None and derived.peak > memory:
+    """Refuse a plan that needs more memory on a rank than it has."""
+    peak = int(derived.peaks.max(initial=0))
+    if memory is not None and peak > memory:
         raise BudgetError(
-            f"{derived.bound.program.name} needs {human(derived.peak)} of tiles at once on one rank, and the "
-            f"budget is {human(memory)}; give memory={human(derived.peak)!r} or more, start more ranks, or "
-            "cut into smaller tiles"
+            f"{derived.bound.program.name} needs {human(peak)} of tiles at once on one rank, and the budget "
+            f"is {human(memory)}; give memory={human(peak)!r} or more, start more ranks, or cut into smaller "
+            "tiles"
         )

@@ -11,6 +11,7 @@ import socket
 import sys
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, NoReturn
 
@@ -21,8 +22,9 @@ from numpy.typing import DTypeLike, NDArray
 from linnet.engines.driving_tiles import RemoteTiles, check_reach
 from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.mpi import news
-from linnet.engines.mpi.derived import check_memory
-from linnet.engines.mpi.orders import Order, Problem, code_of, packed_plan
+from linnet.engines.mpi.checkpoint import Checkpoint, forget, name_of
+from linnet.engines.mpi.derived import check_memory, going_on
+from linnet.engines.mpi.orders import Order, Problem, code_of, packed_plan, packed_program
 from linnet.engines.mpi.parts import Members
 from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.root import Held, Root, RootPart
@@ -63,9 +65,15 @@ class MPI:
         memory: float | str | None = None,
         *,
         policy: str = "auto",
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: float = 30.0,
     ) -> None:
         """`workers` is how many tasks each rank runs side by side (None: its share of the cores), `memory`
         what tiles may take on each rank, in bytes or as "2 GB"; a plan that needs more is refused.
+
+        With `checkpoint`, a folder that all ranks share, outputs are written down as they are made, and
+        `every` so many seconds all that is still needed. A job that was killed goes on from there when it is
+        started again.
         """
         if workers is not None and workers < 1:
             raise InputError(f"workers={workers}: give at least 1, or None for a share of the cores")
@@ -77,6 +85,9 @@ class MPI:
         """The ranks, as plans see them."""
         self.workers = self.cluster.workers
         """Tasks that run side by side, on all ranks together."""
+        self.checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
+        self.every = every
+        self._names: dict[str, int] = {}
         self._counting = threading.Lock()
         self._moved, self._given, self._peak = np.zeros((3, self.cluster.count), np.int64)
 
@@ -99,23 +110,16 @@ class MPI:
         sink: Sink = Events() if events is None else events
         mine, held = self._split(inputs)
         homes = {name: np.array([ref.rank for ref in refs], np.int64) for name, refs in held.items()}
-        packed = packed_plan(bound, inputs, homes, self.cluster, self.policy)
-        modules, code = code_of(bound) if self.cluster.count > 1 else ((), b"")
-        order = Order(
-            job=f"{bound.program.name}-{next(_jobs)}",
-            wanted=news.names(sink.wanted),
-            placed=tuple(out or ()),
-            errors={name: str(value) for name, value in np.geterr().items()},
-            modules=modules,
-            code=code,
-            held={name: _pairs(refs) for name, refs in held.items()},
-        )
+        problem = Problem(bound, _described(inputs), homes, self.cluster, self.policy)
+        packed = packed_plan(problem)
+        order = self._order(bound, sink, tuple(out or ()), held)
+        if self.checkpoint is not None:
+            order = self._to_go_on(order, packed, problem, mine, held)
         number = self._root.begin(order.packed(packed))
         try:
-            problem = Problem(bound, _described(inputs), homes, self.cluster, self.policy)
-            derived = self._root.plans.get(packed, problem)
+            derived = going_on(self._root.plans.get(packed, problem), order.stored, 0)
             check_memory(derived, self.memory)
-            part = RootPart(self._root, number, derived, order, mine, out or {}, sink)
+            part = RootPart(self._root, number, derived, order, mine, out or {}, sink, self.every)
         except BaseException:
             self._root.stop(number)
             raise
@@ -123,13 +127,55 @@ class MPI:
         self._count(part)
         return outputs
 
+    def _order(
+        self, bound: BoundProgram, events: Sink, placed: tuple[str, ...], held: Mapping[str, list[Held]]
+    ) -> Order:
+        modules, code = code_of(bound) if self.cluster.count > 1 else ((), b"")
+        return Order(
+            job=f"{bound.program.name}-{next(_jobs)}",
+            wanted=news.names(events.wanted),
+            placed=placed,
+            errors={name: str(value) for name, value in np.geterr().items()},
+            modules=modules,
+            code=code,
+            held={name: _pairs(refs) for name, refs in held.items()},
+        )
+
+    def _to_go_on(
+        self,
+        order: Order,
+        packed: bytes,
+        problem: Problem,
+        inputs: Mapping[str, TiledArray],
+        held: Mapping[str, list[Held]],
+    ) -> Order:
+        """The order, with where tiles are written down and which of them are there."""
+        assert self.checkpoint is not None
+        origins = {name: [ref.name for ref in refs] for name, refs in held.items()}
+        digest = name_of(packed_program(problem.bound), inputs, origins)
+        with self._counting:
+            again = self._names[digest] = self._names.get(digest, -1) + 1
+        name = f"{digest}-{again}"  # a script may well run one program on the same data twice
+        stored = Checkpoint(self.checkpoint, name).stored(self._root.plans.get(packed, problem).work)
+        bits = np.packbits(stored).tobytes() if stored.any() else b""
+        return replace(order, folder=self.checkpoint, name=name, stored=bits)
+
+    def forget(self) -> None:
+        """Delete what was written down: the script has come to its end, and need not go on from anywhere."""
+        if self.checkpoint is not None:
+            with self._counting:
+                names = [f"{name}-{again}" for name, most in self._names.items() for again in range(most + 1)]
+                self._names.clear()
+            forget(self.checkpoint, names)
+
     def _split(self, inputs: Mapping[str, TiledArray]) -> tuple[dict[str, TiledArray], dict[str, list[Held]]]:
         """Inputs in the memory of this process, and those that stayed with ranks."""
         mine: dict[str, TiledArray] = {}
         held: dict[str, list[Held]] = {}
         for name, array in inputs.items():
             tiles: Mapping[Index, Tile] = array.tiles
-            if isinstance(tiles, RemoteTiles) and tiles.key == self._root.key:
+            if self._root.holds(array):
+                assert isinstance(tiles, RemoteTiles)
                 held[name] = [tiles.places[index][0].ref for index in array.layout.indices()]
                 tiles = {}
             elif array.fill is not None:

@@ -48,9 +48,11 @@ class Order:
     held: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     """Of inputs that lie on ranks, the run that made each tile and its number there, in pairs."""
     folder: str = ""
-    """Where tiles are written down for a restart."""
+    """Where tiles are written down, so that the run can go on from them; empty: nowhere."""
+    name: str = ""
+    """The name of the run there."""
     stored: bytes = b""
-    """Tiles that were written down before: a bit each."""
+    """Tiles that an earlier run has written down: a bit each; empty: none."""
 
     def packed(self, plan: bytes) -> bytes:
         """As it travels."""
@@ -80,35 +82,6 @@ def held_inputs(order: Order, inputs: Mapping[str, TiledArray]) -> dict[TileKey,
 # ---- what a plan is made from
 
 
-def packed_plan(
-    bound: BoundProgram,
-    inputs: Mapping[str, TiledArray],
-    homes: Mapping[str, Ranks],
-    cluster: Cluster,
-    policy: str,
-) -> bytes:
-    """A program at its sizes, how its inputs are cut, where those are that lie on ranks, and the ranks."""
-    program = bound.program
-    tables = {name: np.asarray(list(bound.tables[name].values()), np.int64) for name in program.tables}
-    return msgpack.packb(
-        [
-            program.to_bytes(),
-            dict(bound.sizes),
-            {name: values.tobytes() for name, values in tables.items()},
-            {name: [array.layout.boundaries, array.dtype.str] for name, array in inputs.items()},
-            {name: ranks.tobytes() for name, ranks in homes.items()},
-            [
-                [[node.workers, node.memory, node.flops] for node in cluster.nodes],
-                cluster.grid,
-                [cluster.between.latency, cluster.between.bandwidth],
-                [cluster.within.latency, cluster.within.bandwidth],
-                cluster.dispatch,
-            ],
-            policy,
-        ]
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """What a plan is made from."""
@@ -131,9 +104,39 @@ class Problem:
         }
 
 
+def packed_program(bound: BoundProgram) -> bytes:
+    """A program at its sizes."""
+    tables = {
+        name: np.asarray(list(bound.tables[name].values()), np.int64).tobytes()
+        for name in bound.program.tables
+    }
+    return msgpack.packb([bound.program.to_bytes(), dict(bound.sizes), tables])
+
+
+def packed_plan(problem: Problem) -> bytes:
+    """All that a plan is made from."""
+    cluster = problem.cluster
+    return msgpack.packb(
+        [
+            packed_program(problem.bound),
+            {name: [array.layout.boundaries, array.dtype.str] for name, array in problem.inputs.items()},
+            {name: ranks.tobytes() for name, ranks in problem.homes.items()},
+            [
+                [[node.workers, node.memory, node.flops] for node in cluster.nodes],
+                cluster.grid,
+                [cluster.between.latency, cluster.between.bandwidth],
+                [cluster.within.latency, cluster.within.bandwidth],
+                cluster.dispatch,
+            ],
+            problem.policy,
+        ]
+    )
+
+
 def read_problem(data: bytes) -> Problem:
     """What a plan is made from, on a rank that was told."""
-    program, sizes, tables, inputs, homes, cluster, policy = msgpack.unpackb(data, use_list=False)
+    packed, inputs, homes, cluster, policy = msgpack.unpackb(data, use_list=False)
+    program, sizes, tables = msgpack.unpackb(packed)
     given = {name: np.frombuffer(values, np.int64) for name, values in tables.items()}
     nodes, grid, between, within, dispatch = cluster
     return Problem(

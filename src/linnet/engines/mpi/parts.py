@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from linnet.engines.blas import blas_threads
 from linnet.engines.mpi import news
-from linnet.engines.mpi.derived import Derived, Plans
+from linnet.engines.mpi.checkpoint import Checkpoint
+from linnet.engines.mpi.derived import Derived, Plans, going_on
 from linnet.engines.mpi.messages import Header, Kind
 from linnet.engines.mpi.orders import Order, held_inputs, learn, read_order
 from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.work import Work
+from linnet.engines.pool import POOL
 from linnet.engines.telling import Telling
 from linnet.events import Progress
 from linnet.programs import Task
@@ -41,6 +43,7 @@ class Part:
         self._peers, self.number, self.derived = peers, number, derived
         self._told = news.Told(order.wanted)
         self._stack = ExitStack()
+        self._checkpoint = Checkpoint(order.folder, order.name) if order.folder else None
         self.work = Work(
             derived,
             order,
@@ -60,7 +63,7 @@ class Part:
             case Kind.WANT:
                 self.work.wanted(source, np.frombuffer(body, np.int64).tolist())
             case Kind.TILE | Kind.INPUT:
-                self.work.arrived(header.number, body, given=header.kind is Kind.INPUT)
+                self.work.arrived(header.number, body, header.kind)
             case _:
                 raise AssertionError(f"{header} from rank {source}")
 
@@ -75,6 +78,8 @@ class Part:
         """Let go of everything."""
         self._stack.close()
         self.work.tiles.clear()
+        if self._checkpoint is not None:
+            self._checkpoint.close()
 
     def counted(self) -> list[int]:
         """Tasks done; bytes from other ranks, of inputs from rank 0, of tiles at once at most."""
@@ -96,6 +101,30 @@ class Part:
     def bring(self, tile: int, value: Tile, sent: Callable[[], None]) -> None:
         """Send a tile of an output to rank 0."""
         self._peers.send(0, Kind.RESULT, self.number, tile, value, sent)
+
+    def load(self, tiles: list[int]) -> None:
+        """Read tiles that were written down by an earlier run."""
+        POOL.start(lambda: self._load(tiles))
+
+    def _load(self, tiles: list[int]) -> None:
+        assert self._checkpoint is not None
+        try:
+            for tile in tiles:
+                self.work.arrived(tile, self._checkpoint.load(self.derived.share.keys[tile]))
+        except Exception as error:
+            self.failed(error, None)
+
+    def save(self, tile: int, value: Tile, saved: Callable[[], None]) -> None:
+        """Write a tile down, on another thread."""
+        assert self._checkpoint is not None
+        self._checkpoint.save(
+            self.derived.share.keys[tile], value, saved, lambda error: self.failed(error, None)
+        )
+
+    def save_all(self) -> None:
+        """Write down all that is needed and can be."""
+        for tile, value in self.work.hold_written():
+            self.save(tile, value, lambda tile=tile: self.work.let_go(tile))
 
     def ended(self) -> None:
         """All is done and sent."""
@@ -257,6 +286,11 @@ class Members(Runs):
                 if part is not None:
                     part.work.stop()
                 self.end(run)
+            case Kind.SAVE:
+                self._hand_on(header, b"")
+                part = self.get(run)
+                if part is not None:
+                    part.save_all()
             case Kind.QUIT:
                 self._hand_on(header, b"")
                 self._orders.put(None)
@@ -278,7 +312,7 @@ class Members(Runs):
     def _begin(self, number: int, data: bytes) -> None:
         plan, order = read_order(data)
         names = learn(order)
-        derived = self.plans.get(plan)
+        derived = going_on(self.plans.get(plan), order.stored, self.peers.rank)
         part = _Member(self, number, derived, order, names)
         self.peers.send(0, Kind.PLANNED, number, derived.checksum)
         part.work.begin(self._present(derived, order))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import queue
 import threading
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -50,11 +51,13 @@ class Counted(NamedTuple):
 class Held:
     """A tile of an output that stays where it was made, as long as somebody holds this."""
 
-    __slots__ = ("_root", "rank", "run", "tile", "value")
+    __slots__ = ("_root", "name", "rank", "run", "tile", "value")
 
-    def __init__(self, root: Root, rank: int, run: int, tile: int, value: Tile | None = None) -> None:
+    def __init__(
+        self, root: Root, rank: int, run: int, tile: int, name: str, value: Tile | None = None
+    ) -> None:
         self._root = root
-        self.rank, self.run, self.tile = rank, run, tile
+        self.rank, self.run, self.tile, self.name = rank, run, tile, name
         self.value = value
         """The tile itself, on rank 0."""
 
@@ -91,6 +94,10 @@ class Root(Runs):
         self._tell_all(Kind.STOP, number, b"")
         self.end(number)
 
+    def save(self, number: int) -> None:
+        """Tell the other ranks to write down what a run needs."""
+        self._tell_all(Kind.SAVE, number, b"")
+
     def quit(self) -> None:
         """Let the other ranks go."""
         self._tell_all(Kind.QUIT, 0, b"")
@@ -117,6 +124,13 @@ class Root(Runs):
         return [
             _copy(ref) if answer is None else answer.get() for ref, answer in zip(refs, waiting, strict=True)
         ]
+
+    def holds(self, array: TiledArray) -> bool:
+        """Whether all tiles of an array stayed with these ranks."""
+        tiles = array.tiles
+        if not isinstance(tiles, RemoteTiles) or tiles.key != self.key:
+            return False
+        return all(index in tiles.places for index in array.layout.indices())
 
     def release(self, refs: Sequence[Any]) -> None:
         """Tiles go with whoever holds them."""
@@ -169,11 +183,15 @@ class RootPart(Part):
         inputs: Mapping[str, TiledArray],
         out: Mapping[str, TiledArray],
         events: Sink,
+        every: float,
     ) -> None:
+        """`every` so many seconds tiles are written down, if any are."""
         super().__init__(root.peers, number, derived, order, inputs, out)
         self._root, self._out, self._placed = root, out, frozenset(order.placed)
         self._tell = Telling(events, order.job)
-        self._in_order = news.InOrder(events, order.job, root.peers.size, derived.work.tasks)
+        active = derived.left.active
+        self._tasks = int(active.sum())
+        self._in_order = news.InOrder(events, order.job, root.peers.size, derived.work.tasks, active)
         self._happened: queue.SimpleQueue[tuple[int, int, list[Event]] | None] = queue.SimpleQueue()
         """News of a rank: how many tasks it has done, and events; None: all is over."""
         self._done = [0] * root.peers.size
@@ -183,6 +201,7 @@ class RootPart(Part):
         self._missing = self._awaited()
         """Tiles of outputs that other ranks send."""
         self._error: BaseException | None = None
+        self._name, self._every, self._saved = order.name, every, time.monotonic()
         self.counts: list[Counted] = [Counted(0, 0, 0, 0)] * root.peers.size
         """What the ranks counted."""
 
@@ -200,7 +219,7 @@ class RootPart(Part):
     def outcome(self, present: Mapping[int, Tile]) -> RemoteOutputs:
         """Do the run; its outputs, or what went wrong."""
         work, tell = self.derived.work, self._tell
-        tell.started(work.bound.program.name, work.count, self.derived.cluster.workers)
+        tell.started(work.bound.program.name, self._tasks, self.derived.cluster.workers)
         self._in_order.begin()
         try:
             self.work.begin(present)
@@ -212,9 +231,11 @@ class RootPart(Part):
             raise
         if self._error is not None:
             self._break_off()
-            tell.failed(self._error, sum(self._done), work.count)
+            tell.failed(self._error, sum(self._done), self._tasks)
             self._fail()
-        tell.finished(work.count, work.count)
+        if self._checkpoint is not None:
+            self._checkpoint.tidy(work)
+        tell.finished(self._tasks, self._tasks)
         outputs = self._outputs()
         self._root.end(self.number)
         return outputs
@@ -231,7 +252,11 @@ class RootPart(Part):
             if happened is not None:
                 self._hand_on(*happened)
             self._hand_on(0, self.work.done, self._told.taken())
-            self._tell.progress(sum(self._done), self.derived.work.count)
+            self._tell.progress(sum(self._done), self._tasks)
+            if self._checkpoint is not None and time.monotonic() - self._saved > self._every:
+                self._root.save(self.number)
+                self.save_all()
+                self._saved = time.monotonic()
         self._in_order.end()
 
     def _hand_on(self, rank: int, done: int, events: list[Event]) -> None:
@@ -332,14 +357,18 @@ class RootPart(Part):
             if name in work.names and name not in self._placed:
                 tiles = np.flatnonzero((work.tile_array == work.names.index(name)) & (homes > 0))
                 away = {work.key(tile).index: tile for tile in tiles.tolist()}
-            found[name] = self._remote(mine, away) if away else mine
+            found[name] = self._remote(name, mine, away) if away else mine
         return RemoteOutputs(work.bound, found)
 
-    def _remote(self, mine: Mapping[Index, Tile], away: Mapping[Index, int]) -> RemoteTiles:
+    def _remote(self, name: str, mine: Mapping[Index, Tile], away: Mapping[Index, int]) -> RemoteTiles:
         homes = self.derived.placement.homes
-        refs = {index: Held(self._root, 0, self.number, -1, tile) for index, tile in mine.items()}
+        run = self._name or f"unnamed {self.number}"
+        refs = {
+            index: Held(self._root, 0, self.number, -1, f"{run} {name}{index}", tile)
+            for index, tile in mine.items()
+        }
         for index, tile in away.items():
-            refs[index] = Held(self._root, int(homes[tile]), self.number, tile)
+            refs[index] = Held(self._root, int(homes[tile]), self.number, tile, f"{run} {name}{index}")
         return RemoteTiles(
             self._root, {index: (Parcel(ref, ref.rank, 0), 0) for index, ref in sorted(refs.items())}
         )

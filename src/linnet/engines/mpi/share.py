@@ -1,6 +1,7 @@
 """What one rank does in a plan: its tasks, the tiles it fetches and from whom, the tiles it hands on.
 
-Every rank works this out for itself, from the same plan, so nobody has to be told.
+Every rank works this out for itself, from the same plan, so nobody has to be told. A run that goes on from
+tiles that were written down is the same plan, with the tasks left out that are not needed any more.
 """
 
 from __future__ import annotations
@@ -18,6 +19,18 @@ from linnet.programs import In, Out
 from linnet.tiles import TiledArray, TileKey
 
 Numbers = NDArray[np.int64]
+STORE = -1
+"""Where tiles come from that were written down by an earlier run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What is left of a program to be done."""
+
+    active: NDArray[np.bool_]
+    """Of each task, whether it must run."""
+    loads: Numbers
+    """Tiles that are read from where they were written down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +40,6 @@ class Moves:
     tile: Numbers
     source: Numbers
     target: Numbers
-    given: NDArray[np.bool_]
-    """Whether it is an input on its way from rank 0 to its home, which no plan counts."""
     need: Numbers
     """The place, in the order of all tasks, of the first task that waits for it: at the target, or at a
     rank that has it from there."""
@@ -63,7 +74,7 @@ class Share:
     going: Mapping[int, frozenset[int]]
     """For each tile that others fetch from here, who."""
     results: frozenset[int]
-    """Tiles of outputs that it writes."""
+    """Tiles of outputs that it makes, or loads."""
     brought: frozenset[int]
     """Tiles of outputs that tasks of rank 0 fetch from others: it has them without being sent them."""
     uses: Mapping[int, int]
@@ -80,8 +91,9 @@ def moves(
     placement: Placement,
     moved: Transfers,
     inputs: Mapping[str, TiledArray],
+    left: Left,
 ) -> Moves:
-    """All that moves in a plan: the transfers it counts, and inputs from rank 0 to their homes.
+    """All that moves in a plan: the transfers it counts, inputs from rank 0 to their homes, and loaded tiles.
 
     What rank 0 has in memory anyway is not sent to it.
     """
@@ -91,11 +103,12 @@ def moves(
     wanted = there[tile] & ~(given[tile] & (target == 0))
     tile, source, target = tile[wanted], source[wanted], target[wanted]
     first = np.flatnonzero(given & (placement.homes > 0))
-    tile = np.concatenate([first, tile])
-    source = np.concatenate([np.zeros(len(first), np.int64), source])
-    target = np.concatenate([placement.homes[first].astype(np.int64), target])
-    is_given = np.arange(len(tile)) < len(first)
-    return Moves(tile, source, target, is_given, _needs(work, order, placement, (tile, source, target)))
+    tile = np.concatenate([left.loads, first, tile])
+    source = np.concatenate([np.full(len(left.loads), STORE), np.zeros(len(first), np.int64), source])
+    target = np.concatenate([placement.homes[tile[: len(tile) - len(target)]].astype(np.int64), target])
+    need = _needs(work, order, placement, (tile, source, target), left.active)
+    kept = (need < work.count) | (source == STORE)
+    return Moves(tile[kept], source[kept], target[kept], need[kept])
 
 
 def _given(work: Workload, inputs: Mapping[str, TiledArray]) -> NDArray[np.bool_]:
@@ -111,13 +124,17 @@ def _given(work: Workload, inputs: Mapping[str, TiledArray]) -> NDArray[np.bool_
 
 
 def _needs(
-    work: Workload, tasks: Numbers, placement: Placement, rows: tuple[Numbers, Numbers, Numbers]
+    work: Workload,
+    tasks: Numbers,
+    placement: Placement,
+    rows: tuple[Numbers, Numbers, Numbers],
+    active: NDArray[np.bool_],
 ) -> Numbers:
     tile, source, target = rows
     place = np.empty(work.count, np.int64)
     place[tasks] = np.arange(work.count)
-    ranks = int(placement.nodes.max(initial=0)) + 1
-    ranks = max(ranks, int(target.max(initial=0)) + 1, int(source.max(initial=0)) + 1)
+    place[~active] = work.count
+    ranks = 1 + max(int(each.max(initial=0)) for each in (placement.nodes, placement.homes))
     tiles = np.repeat(np.arange(work.tiles, dtype=np.int64), np.diff(work.reader_start))
     codes = tiles * ranks + placement.nodes[work.reader]
     order = np.argsort(codes, kind="stable")
@@ -129,7 +146,7 @@ def _needs(
     need = _looked_up(pairs, earliest, mine, work.count)
     # Whoever hands a tile on needs it for those it hands it to: follow each tree to its root.
     by_code = np.argsort(mine, kind="stable")
-    parent = _looked_up(mine[by_code], by_code, tile * ranks + source, -1)
+    parent = _looked_up(mine[by_code], by_code, np.where(source < 0, -1, tile * ranks + source), -1)
     some = np.flatnonzero(parent >= 0)
     while True:
         before = need.copy()
@@ -146,9 +163,11 @@ def _looked_up(keys: Numbers, values: Numbers, asked: Numbers, missing: int) -> 
     return np.where(keys[found] == asked, values[found], missing)
 
 
-def share(work: Workload, order: Numbers, placement: Placement, moving: Moves, rank: int) -> Share:
+def share(
+    work: Workload, order: Numbers, placement: Placement, moving: Moves, left: Left, rank: int
+) -> Share:
     """The part of a rank in a plan."""
-    places = np.flatnonzero(placement.nodes[order] == rank)
+    places = np.flatnonzero((placement.nodes[order] == rank) & left.active[order])
     ordered = order[places]
     tasks: list[int] = ordered.tolist()
     coming, going = _coming(work, moving, rank), _going(moving, rank)
@@ -157,17 +176,17 @@ def share(work: Workload, order: Numbers, placement: Placement, moving: Moves, r
     waiting: list[int] = []
     producer = work.producer
     for number, task in enumerate(tasks):
-        left = 0
+        missing = 0
         for tile in work.reads(task).tolist():
             readers.setdefault(tile, []).append(number)
-            left += bool(tile in fetched or producer[tile] >= 0)
-        waiting.append(left)
+            missing += bool(tile in fetched or producer[tile] >= 0)
+        waiting.append(missing)
     uses = {tile: len(found) for tile, found in readers.items()}
     for tile, targets in going.items():
         uses[tile] = uses.get(tile, 0) + len(targets)
     written = {tile for task in tasks for tile in work.writes(task).tolist()}
-    outputs = _outputs(work)
-    results = frozenset(tile for tile in written if outputs[tile])
+    outputs = outputs_of(work)
+    results = frozenset(tile for tile in written | fetched if outputs[tile] and placement.homes[tile] == rank)
     at_zero = moving.tile[moving.target == 0]
     brought = frozenset(at_zero[outputs[at_zero]].tolist())
     keys = {tile: work.key(tile) for tile in written | set(uses) | fetched}
@@ -192,7 +211,7 @@ def _going(moving: Moves, rank: int) -> dict[int, frozenset[int]]:
     return {tile: frozenset(targets) for tile, targets in found.items()}
 
 
-def _outputs(work: Workload) -> NDArray[np.bool_]:
+def outputs_of(work: Workload) -> NDArray[np.bool_]:
     """Which tiles belong to outputs."""
     roles = work.bound.program.arrays
     outputs = np.array([isinstance(roles[name], Out) for name in work.names], bool)

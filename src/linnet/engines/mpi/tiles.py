@@ -62,11 +62,19 @@ class RankTiles(TileStore):
         self._tiles[key] = tile
 
     def hold(self, key: TileKey) -> Tile | None:
-        """The tile, for one more use; None if it is gone."""
-        tile = self._tiles.get(key)
-        if tile is not None and key in self._readers:
-            self._readers[key] += 1
-        return tile
+        """The tile, for one more use; None if it is gone, or a kernel may overwrite it now."""
+        with self._counting:
+            tile = self._tiles.get(key)
+            if tile is None or (key.array in self.temporary and tile.flags.writeable):
+                return None
+            if key in self._readers:
+                self._readers[key] += 1
+            return tile
+
+    def claim(self, key: TileKey, tile: Tile) -> bool:
+        """Whether the task that reads this tile now is the last to need it; if so it may overwrite it."""
+        with self._counting:
+            return super().claim(key, tile)
 
     def release(self, keys: Iterable[TileKey]) -> list[tuple[TileKey, int]]:
         """These tiles were used once each; returns those dropped, with their bytes."""
@@ -75,10 +83,6 @@ class RankTiles(TileStore):
             with self._counting:
                 self.held -= sum(size for _, size in dropped)
         return dropped
-
-    def live(self) -> list[TileKey]:
-        """Tiles that were made here or came here, and are needed."""
-        return list(self._readers)
 
     def _count(self, size: int) -> None:
         with self._counting:

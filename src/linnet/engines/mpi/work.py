@@ -19,8 +19,9 @@ import numpy as np
 from linnet.engines.blas import BlasThreads
 from linnet.engines.execute import Done, Executor
 from linnet.engines.mpi.derived import Derived
+from linnet.engines.mpi.messages import Kind
 from linnet.engines.mpi.orders import Order
-from linnet.engines.mpi.share import Share
+from linnet.engines.mpi.share import STORE, Share
 from linnet.engines.mpi.tiles import RankTiles
 from linnet.engines.pool import POOL
 from linnet.engines.telling import Telling
@@ -41,6 +42,14 @@ class Post(Protocol):
 
     def bring(self, tile: int, value: Tile, sent: Callable[[], None]) -> None:
         """Send a tile of an output to rank 0."""
+        ...
+
+    def load(self, tiles: list[int]) -> None:
+        """Read tiles that were written down by an earlier run."""
+        ...
+
+    def save(self, tile: int, value: Tile, saved: Callable[[], None]) -> None:
+        """Write a tile down."""
         ...
 
     def ended(self) -> None:
@@ -75,11 +84,11 @@ class Work:
         self._errors: dict[str, Any] = dict(order.errors)
         self._tell, self._blas, self._post = telling, blas, post
         self._rank = rank
-        self._results = _Results(share, frozenset(order.placed), rank)
+        self._results = _Results(share, frozenset(order.placed), rank, saves=bool(order.folder))
         self.tiles = RankTiles(derived.bound, inputs, out, self._uses, collects=rank == 0)
         self._executor = Executor(derived.bound, derived.calls, derived.inputs, self.tiles)
         self._memory = memory
-        self._limit = derived.peak if memory is None else memory
+        self._limit = int(derived.peaks[rank]) if memory is None else memory
         self._waiting = list(share.waiting)
         self._ready: list[int] = []
         self._finished = bytearray(len(share.tasks))
@@ -94,8 +103,9 @@ class Work:
         self._here: set[int] = set()
         self._asking: dict[int, list[int]] = {}
         """Who waits for tiles that are not here yet."""
-        self._sending = sum(map(len, share.going.values())) + len(self._results.sent)
-        """Tiles that are still to be sent."""
+        self._sending = sum(map(len, share.going.values()))
+        self._sending += len(self._results.sent) + len(self._results.saved)
+        """Tiles that are still to be sent, or written down."""
         self._free = list(range(rank * workers, (rank + 1) * workers))[::-1]
         self._workers = workers
         self._stopping = self._over = False
@@ -110,7 +120,8 @@ class Work:
 
     def _uses(self, key: TileKey) -> int:
         tile = self._share.numbers[key]
-        return self._share.uses.get(tile, 0) + (tile in self._results.kept)
+        results = self._results
+        return self._share.uses.get(tile, 0) + (tile in results.kept) + (tile in results.saved)
 
     # ---- what others want of it
 
@@ -141,21 +152,32 @@ class Work:
                 else:
                     self._asking.setdefault(tile, []).append(target)
 
-    def arrived(self, tile: int, value: Tile, *, given: bool) -> None:
-        """A tile that was asked for is here; `given`: an input, from rank 0."""
+    def arrived(self, tile: int, value: Tile, kind: Kind | None = None) -> None:
+        """A tile that was asked for is here: from a rank, or from where it was written down."""
         with self._lock:
             if self._stopping:
                 return
             self._asked -= self._expected.pop(tile, 0)
-            if given:
-                self.given += value.nbytes
-            else:
-                self.moved += value.nbytes
+            self.given += value.nbytes if kind is Kind.INPUT else 0
+            self.moved += value.nbytes if kind is Kind.TILE else 0
             self.tiles.put(self._share.keys[tile], value, 0)
             self._is_here(tile)
             self._fetch()
             slots = self._called()
         self._start(slots)
+
+    def hold_written(self) -> list[tuple[int, Tile]]:
+        """Tiles that tasks have written and that are needed here; each is held until `let_go`."""
+        with self._lock:
+            written = [tile for tile in self._here if self._work.producer[tile] >= 0]
+            held = ((tile, self.tiles.hold(self._share.keys[tile])) for tile in written)
+            return [] if self._stopping else [(tile, value) for tile, value in held if value is not None]
+
+    def let_go(self, tile: int) -> None:
+        """A tile that was held is not any more."""
+        with self._lock:
+            dropped = self.tiles.release([self._share.keys[tile]])
+        self._tell.dropped(dropped)
 
     def stop(self, patience: float = 0.0) -> None:
         """Begin nothing more; kernels in flight get so many seconds to end."""
@@ -177,6 +199,8 @@ class Work:
             self._give(tile, target)
         if tile in self._results.sent:
             self._post.bring(tile, self._value(tile), lambda: self._sent(tile))
+        if tile in self._results.saved:
+            self._post.save(tile, self._value(tile), lambda: self._sent(tile))
 
     def _give(self, tile: int, target: int) -> None:
         self._post.give(target, tile, self._value(tile), lambda: self._sent(tile))
@@ -187,7 +211,7 @@ class Work:
         return value
 
     def _sent(self, tile: int) -> None:
-        """A tile has reached another rank."""
+        """A tile has reached another rank, or was written down."""
         with self._lock:
             self._sending -= 1
             if self._stopping:
@@ -216,7 +240,10 @@ class Work:
             wanted.setdefault(each.source, []).append(each.tile)
             self._next += 1
         for source, tiles in wanted.items():
-            self._post.want(source, tiles)
+            if source == STORE:
+                self._post.load(tiles)
+            else:
+                self._post.want(source, tiles)
 
     # ---- tasks
 
@@ -313,10 +340,13 @@ class Work:
 class _Results:
     """What becomes of the outputs that a rank writes."""
 
-    def __init__(self, share: Share, placed: frozenset[str], rank: int) -> None:
+    def __init__(self, share: Share, placed: frozenset[str], rank: int, *, saves: bool) -> None:
         there = share.results if rank else frozenset[int]()
         brought = {tile for tile in there if share.keys[tile].array in placed}
         self.sent = frozenset(brought - share.brought)
         """Tiles that are sent to rank 0 for their own sake."""
         self.kept = frozenset(there - brought) | self.sent
         """Tiles that are needed once more when all tasks have read them: to be sent, or to stay."""
+        loaded = {each.tile for each in share.coming if each.source == STORE}
+        self.saved = share.results - loaded if saves else frozenset[int]()
+        """Tiles that are written down."""

@@ -23,7 +23,11 @@ def dask_client() -> Iterator[Any]:
 
     with (
         LocalCluster(
-            n_workers=4, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, memory_limit="1GB"
+            n_workers=4,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            memory_limit="1GB",
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
@@ -44,9 +48,11 @@ def ray_cluster() -> Iterator[Any]:
 
     each = {"num_cpus": 1, "object_store_memory": 200_000_000}
     cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
-    for _ in range(3):
-        cluster.add_node(**each)
-    ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
-    yield cluster
-    ray.shutdown()
-    cluster.shutdown()
+    try:
+        for _ in range(3):
+            cluster.add_node(**each)
+        ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

@@ -1,8 +1,12 @@
-"""The shipped suite for engines, on Dask."""
+"""Dask as an engine: the shipped suite, and what its placing promises."""
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
+from driven_cases import DrivenCases, survives
 
 from linnet.engines.dask import Dask
 from linnet.testing.engines import EngineSuite
@@ -14,3 +18,20 @@ class TestDask(EngineSuite):
     @pytest.fixture
     def engine(self, dask_client):
         return Dask(client=dask_client)
+
+
+class TestDaskCluster(DrivenCases):
+    @pytest.fixture
+    def engine(self, dask_client):
+        return Dask(client=dask_client)
+
+    @pytest.fixture
+    def unplanned(self, dask_client):
+        return Dask(client=dask_client, policy="engine")
+
+
+@pytest.mark.parametrize("policy", ["auto", "engine"])
+def test_a_worker_that_is_killed(dask_client, policy):
+    victim = dask_client.cluster.workers[1].process.pid
+    survives(Dask(client=dask_client, policy=policy), lambda: os.kill(victim, signal.SIGKILL))
+    dask_client.wait_for_workers(4, timeout=60)  # Dask starts another one

@@ -1,17 +1,34 @@
-"""The shipped suite for engines, on Ray."""
+"""Ray as an engine: the shipped suite, and what its placing promises."""
 
 from __future__ import annotations
 
 import pytest
+from driven_cases import DrivenCases, survives
 
 from linnet.engines.ray import Ray
 from linnet.testing.engines import EngineSuite
 
-pytestmark = [pytest.mark.slow, pytest.mark.needs("ray")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("ray"), pytest.mark.usefixtures("ray_cluster")]
 
 
-@pytest.mark.usefixtures("ray_cluster")
 class TestRay(EngineSuite):
     @pytest.fixture
     def engine(self):
         return Ray()
+
+
+class TestRayCluster(DrivenCases):
+    @pytest.fixture
+    def engine(self):
+        return Ray()
+
+    @pytest.fixture
+    def unplanned(self):
+        return Ray(policy="engine")
+
+
+@pytest.mark.parametrize("policy", ["auto", "engine"])
+def test_a_node_that_goes(ray_cluster, policy):
+    node = ray_cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
+    ray_cluster.wait_for_nodes()
+    survives(Ray(policy=policy), lambda: ray_cluster.remove_node(node, allow_graceful=False))

@@ -11,7 +11,8 @@ import pickle
 import queue
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from linnet.engines.driving import Ended, Lost
@@ -36,6 +37,8 @@ class Dask(Driven):
     taken, or a cluster is started on this machine, with `workers` processes of `memory` each; it ends
     when the engine is let go of. A worker of Dask is a node of the plan, its threads are the node's
     workers. `policy` says how tasks are placed: "auto" takes the cheapest plan, "engine" leaves it to Dask.
+
+    While a run goes on, Dask's active memory manager rests: it would drop copies that later tasks read.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Dask(Driven):
             raise InputError(f"client={client!r} and address={address!r} were given; give one of them")
         self.client: Any = _found(client, address, workers, memory)
         self._seen: dict[str, int] = {}
+        self._runs, self._managed = 0, False
         self._name = f"linnet-{self.client.id}-{next(_engines)}"
         self._inboxes: weakref.WeakValueDictionary[str, _Crew] = weakref.WeakValueDictionary()
         self.client.subscribe_topic(self._name, self._heard)
@@ -80,6 +84,23 @@ class Dask(Driven):
         import cloudpickle
 
         return cloudpickle.dumps(code)
+
+    @contextmanager
+    def _prepared(self) -> Iterator[None]:
+        """The memory manager rests until the last run is over."""
+        with self._lock:
+            if not self._runs:
+                self._managed = self.client.amm.running()
+                if self._managed:
+                    self.client.amm.stop()
+            self._runs += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._runs -= 1
+                if self._managed and not self._runs:
+                    self.client.amm.start()
 
     def _crew(self, job: str, brief: bytes) -> _Crew:
         crew = _Crew(self.client, self._name, f"{self._name}-{job}", brief, self.key)
@@ -118,7 +139,8 @@ def _found(
             n_workers=workers,
             threads_per_worker=1,
             memory_limit=limit,
-            dashboard_address=None,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
             set_as_default=False,
         )
 
@@ -228,6 +250,9 @@ class _Crew:
         if flying:
             self._client.cancel(flying, force=True)
 
+    def number(self, name: str) -> int:
+        return self._addresses.index(name) if name in self._addresses else -1
+
     def finish(self) -> None:
         self._brief = b""  # a future, perhaps: whoever keeps tiles keeps this
 
@@ -247,6 +272,8 @@ def _work(job: str, number: int, topic: str, brief: bytes, sent: bytes, *values:
     outcome, parcels = attempt(job, lambda: brief, pickle.loads(sent), values)
     worker = get_worker()
     _arrived(worker)
+    if isinstance(outcome, Report):
+        outcome = outcome._replace(node=worker.address)
     if outcome is not None:
         message = {"job": job, "number": number, "outcome": pickle.dumps(outcome)}
         worker.log_event(topic, message)

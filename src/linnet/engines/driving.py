@@ -88,6 +88,10 @@ class Crew(Protocol):
         """Break off all orders that have not ended; they are not heard of again."""
         ...
 
+    def number(self, name: str) -> int:
+        """The number of a node, by what a report calls it; -1 if it is not known."""
+        ...
+
     def finish(self) -> None:
         """The run is over, well or not."""
         ...
@@ -308,12 +312,13 @@ class Drive:
         if sent is None:  # it was given up, and ended all the same
             return
         self._busy[sent.node] -= 1
+        node = sent.node if sent.node >= 0 else self._crew.number(report.node)
         for task, done in zip(sent.tasks, report.done, strict=True):
             self._finished[task] = True
             for tile, size in zip(self._work.writes(task).tolist(), done.written, strict=True):
-                self._tiles.measured(tile, size)
+                self._tiles.measured(tile, size, node)
             self._took(int(self._work.statement[task]), done.seconds)
-        self._tell.order_ended(sent.node, sent.tasks, report, self._tiles.size)
+        self._tell.order_ended(node, sent.tasks, report, self._tiles.size)
         self._tell.tiles_dropped(self._tiles.read(sent.tasks), self._tiles.size)
         self._tiles.written(sent.tasks)
 
@@ -335,8 +340,13 @@ class Drive:
                     raise self._given_up(task, lost)
         self._crew.cancel()
         spoilt = [tile for sent in self._sent.values() for tile in sent.taken]
-        if gone == self._gone:  # then it is their operands that went
-            spoilt += [tile for number in struck & self._sent.keys() for tile in self._sent[number].reads]
+        # Where no node went it is their operands that did, and of some one does not know where they were.
+        spoilt += [
+            tile
+            for number in struck & self._sent.keys()
+            for tile in self._sent[number].reads
+            if gone == self._gone or self._tiles.somewhere(tile)
+        ]
         self._sent.clear()
         self._tiles.lose(gone, spoilt)
         again = self._tiles.to_do_again(self._finished)

@@ -6,6 +6,7 @@ import itertools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,12 +89,26 @@ class Driven(ABC):
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         check_reach(bound, inputs)
+        with self._prepared():
+            return self._driven(bound, inputs, out or {}, Events() if events is None else events)
+
+    def _prepared(self) -> AbstractContextManager[None]:
+        """What is changed at the engine below while a run goes on."""
+        return nullcontext()
+
+    def _driven(
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, TiledArray],
+        out: Mapping[str, TiledArray],
+        events: Sink,
+    ) -> Outputs:
         job = f"{bound.program.name}-{next(_jobs)}"
         planned = self._planned(bound, inputs)
         work = planned.work
         crew = self._crew(job, brief(bound, inputs, self._pickled))
-        telling = Reports(Events() if events is None else events, job, work, _calls(work))
-        return Drive(work, planned.assignment, inputs, out or {}, crew, telling).outcome()
+        telling = Reports(events, job, work, _calls(work))
+        return Drive(work, planned.assignment, inputs, out, crew, telling).outcome()
 
     def _homes(self, inputs: Mapping[str, TiledArray]) -> dict[TileKey, int]:
         """Nodes of inputs that are on this cluster already."""

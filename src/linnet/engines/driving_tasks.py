@@ -62,6 +62,8 @@ class Report(NamedTuple):
     lane: str
     """The thread that did it: its process and its number."""
     done: tuple[Done, ...]
+    node: str = ""
+    """Where it was done, as the engine calls it."""
 
 
 class Failed(Exception):

@@ -160,9 +160,17 @@ class Holdings:
         """Bytes: measured, or expected."""
         return self._bytes[tile]
 
-    def measured(self, tile: int, size: int) -> None:
-        """A tile turned out to have so many bytes."""
+    def somewhere(self, tile: int) -> bool:
+        """Whether it is not known on which node it is."""
+        place = self._places[tile]
+        return place is not None and place[0].node < 0
+
+    def measured(self, tile: int, size: int, node: int) -> None:
+        """A tile was made on a node, and has so many bytes."""
         self._bytes[tile] = size
+        place = self._places[tile]
+        if place is not None:
+            place[0].node = node
 
     def last_reader(self, tile: int) -> bool:
         """Whether only one task is left that reads this tile, which then is gone."""

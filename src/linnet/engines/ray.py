@@ -14,7 +14,7 @@ from typing import Any
 
 from linnet.engines.driving import Ended, Lost
 from linnet.engines.driving_engine import Driven
-from linnet.engines.driving_tasks import Failed, Order, attempt
+from linnet.engines.driving_tasks import Failed, Order, Report, attempt
 from linnet.errors import JobError, MissingExtraError
 from linnet.planning.cluster import Cluster, Node
 from linnet.tiles import Tile, amount
@@ -208,6 +208,9 @@ class _Crew:
         for ref in refs:
             self._copies.pop(ref, None)
 
+    def number(self, name: str) -> int:
+        return self._names.index(name) if name in self._names else -1
+
     def finish(self) -> None:
         """The run is over: count what came to nodes with tiles that stay."""
         self._count(list(self._copies))
@@ -240,13 +243,11 @@ class _Crew:
 
 def _work(job: str, brief: list[Any], sent: bytes, *values: Any) -> Any:
     """An order, on a worker of Ray."""
+    import ray
 
-    def fetched() -> bytes:
-        import ray
-
-        return ray.get(brief[0])
-
-    outcome, parcels = attempt(job, fetched, pickle.loads(sent), values)
+    outcome, parcels = attempt(job, lambda: ray.get(brief[0]), pickle.loads(sent), values)
+    if isinstance(outcome, Report):
+        outcome = outcome._replace(node=ray.get_runtime_context().get_node_id())
     told = None if outcome is None else pickle.dumps(outcome)
     return (told, *parcels) if parcels else told
 

@@ -1,0 +1,140 @@
+"""What engines that drive a cluster must do besides the suite of engines; subclassed for each."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+
+import numpy as np
+import pytest
+
+import linnet as ln
+from linnet.algorithms.cholesky import cholesky
+from linnet.engines import Threads
+from linnet.events import Events, TaskFinished
+from linnet.kernels import kernel
+from linnet.programs import In, Out, Temp, tile_program
+from linnet.testing import kernels as programs
+from linnet.testing.engines import numbers
+from linnet.tiles import TiledArray
+
+
+@kernel("driven_process", shape=lambda x: (1,))
+def process(x):
+    return np.full(1, os.getpid())
+
+
+@tile_program
+def processes(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = driven_process(A[i])
+
+
+@kernel("driven_mixed", shape=lambda x, y: x)
+def mixed(x, y):
+    time.sleep(0.02)
+    return x + 2 * y
+
+
+@tile_program
+def mixing(A: In, B: Out, S: Temp("A"), N: int, M: int):
+    assert M >= 1
+    for m in range(M):
+        for i in range(N):
+            S[m + 1, i] = driven_mixed(S[m, i], S[m, (i + 1) % N])
+    for i in range(N):
+        B[i] = driven_mixed(S[M, i], S[M - 1, i])
+
+
+def survives(engine, lose):
+    """A run during which nodes are lost gives the right result all the same."""
+    inputs = {"A": TiledArray.from_numpy(numbers((12 * 50,)), 50)}
+    bound = mixing.bind(N=12, M=20)
+    events = Events()
+    finished = itertools.count(1)
+    events.subscribe(lambda event: lose() if next(finished) == 90 else None, TaskFinished)
+    found = engine.run(bound, inputs, events=events)["B"].to_numpy()
+    assert next(finished) > 90
+    assert np.array_equal(found, Threads(2).run(bound, inputs)["B"].to_numpy())
+
+
+def product(n=5, tile=400):
+    a, b = numbers((n * tile, n * tile)), numbers((n * tile, n * tile), seed=1)
+    inputs = {"A": TiledArray.from_numpy(a, tile), "B": TiledArray.from_numpy(b, tile)}
+    return programs.affine.bind(N=n, K=n), inputs, "C"
+
+
+def factor(n=6, tile=400):
+    a = numbers((n * tile, n * tile))
+    spd = a @ a.T + n * tile * np.eye(n * tile)
+    return cholesky.bind(N=n), {"A": TiledArray.from_numpy(spd, tile)}, "O"
+
+
+class DrivenCases:
+    """Subclass this with fixtures `engine` and `unplanned`, which leaves placing to the engine below."""
+
+    @pytest.mark.parametrize("case", [product, factor])
+    def test_bytes_that_move_are_those_of_the_plan(self, engine, case):
+        bound, inputs, name = case()
+        plan = engine.planned(bound, inputs)
+        engine.moved()
+        found = engine.run(bound, inputs)
+        moved = engine.moved()
+        assert plan.bytes_moved > 20e6
+        assert sum(moved) == pytest.approx(plan.bytes_moved, rel=0.05)
+        assert np.allclose(moved, plan.bytes_in, rtol=0.05)
+        expected = Threads(1, deterministic=True).run(bound, inputs)
+        assert np.array_equal(found[name].to_numpy(), expected[name].to_numpy())
+
+    def test_tasks_run_where_the_plan_wants_them(self, engine):
+        bound = processes.bind(N=24)
+        inputs = {"A": TiledArray.from_numpy(np.zeros(24 * 1000), 1000)}
+        nodes = engine.planned(bound, inputs).placement.nodes.tolist()
+        found = engine.run(bound, inputs)["B"].to_numpy().tolist()
+        homes = {}
+        for node, each in zip(nodes, found, strict=True):
+            homes.setdefault(each, set()).add(node)
+        assert all(len(at) == 1 for at in homes.values())
+        assert len(set(nodes)) == 4
+        assert os.getpid() not in homes
+
+    def test_array_expressions(self, engine):
+        a, b = numbers((300, 200)), numbers((200, 250), seed=1)
+        with ln.init(engine=engine):
+            x, y = ln.asarray(a, chunks=64), ln.asarray(b, chunks=64)
+            found = (ln.sin(x @ y) + 1).sum(axis=0).compute()
+            shown = float((x * 2).mean())
+            mapped = ln.map_blocks(lambda tile: tile + 3, x).compute()
+        assert np.allclose(found, (np.sin(a @ b) + 1).sum(0))
+        assert shown == pytest.approx(2 * a.mean())
+        assert np.array_equal(mapped, a + 3)
+
+    def test_linear_algebra(self, engine):
+        a = numbers((120, 120))
+        with ln.init(engine=engine):
+            q, r = ln.linalg.qr(ln.asarray(a, chunks=40))
+            solved = ln.linalg.solve(ln.asarray(a, chunks=40), ln.asarray(a[:, :3], chunks=40))
+            assert np.allclose(np.asarray(q @ r), a)
+            assert np.allclose(np.asarray(solved), np.eye(120)[:, :3])
+
+    def test_what_is_persisted_stays_on_the_cluster(self, engine):
+        a = numbers((1200, 900))
+        with ln.init(engine=engine):
+            x = (ln.asarray(a, chunks=300) * 2).persist()
+            y = (x * 2).persist()
+            engine.moved()
+            assert float((y - x).sum()) == pytest.approx(2 * a.sum())
+            assert sum(engine.moved()) < 1000  # sums of tiles, and none of the tiles
+            assert np.array_equal(y.compute(), 4 * a)
+
+    def test_placing_may_be_left_to_the_engine_below(self, unplanned):
+        bound, inputs, name = product(n=3, tile=50)
+        assert unplanned.planned(bound, inputs) is None
+        expected = Threads(1, deterministic=True).run(bound, inputs)[name].to_numpy()
+        assert np.array_equal(unplanned.run(bound, inputs)[name].to_numpy(), expected)
+
+    def test_many_short_tasks_go_together(self, engine):
+        a = np.arange(400.0)
+        found = engine.run(programs.chain.bind(N=40, M=20), {"A": TiledArray.from_numpy(a, 10)})["B"]
+        assert np.array_equal(found.to_numpy(), a + 20)

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.arrays import building
+import linnet as ln
+from linnet.arrays import building, evaluation
 from linnet.arrays.core import wrap
 from linnet.arrays.elementwise import apply, spread
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.graph import graph
 from linnet.arrays.lowering import lowered
+from linnet.events import Events, JobStarted
 from linnet.tiles import Layout
 
 
@@ -202,3 +204,18 @@ def test_axes_of_length_one_appear_and_vanish_as_asked() -> None:
     assert np.asarray(wrap(building.permuted(row.node, (1,)))).tolist() == [2.0] * 4
     total = wrap(building.filled((1,), 2.0, "f8")) + 1
     assert np.asarray(wrap(building.permuted(total.node, ()))).shape == ()
+
+
+def test_tiny_tiles_are_computed_together(monkeypatch):
+    monkeypatch.setattr(evaluation, "TINY", 1 << 14)
+    data = np.arange(1000.0)
+    x = ln.asarray(data, chunks=1)
+    started: list[int] = []
+    events = Events()
+    events.subscribe(lambda event: started.append(event.tasks), JobStarted)
+    (found,) = evaluation.computed([(x * 2 + 1).node], events=events)
+    assert np.array_equal(found, data * 2 + 1)
+    assert started == [1]
+    # Where tiles can be seen, they are as they were cut.
+    assert (x + 1).persist().chunks == x.chunks
+    assert (x + 1).map_blocks(lambda tile: tile + tile.size).compute().tolist() == (data + 2).tolist()

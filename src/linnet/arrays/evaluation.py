@@ -8,7 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from linnet.arrays.building import each_tile
+from linnet.arrays import chunking
+from linnet.arrays.building import each_tile, is_free, recut
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.graph import Graph
 from linnet.arrays.lowering import Lowered, lowered
@@ -18,6 +19,9 @@ from linnet.events import Sink
 from linnet.kernels import storage
 from linnet.session import current_engine
 from linnet.tiles import TiledArray
+
+TINY = 1 << 14
+"""Bytes of a tile below which computing it costs less than having it computed."""
 
 
 def computed(
@@ -33,7 +37,10 @@ def computed(
     if engine.memory is not None:
         # Tiles of a stored array may lie in files: they are copied one by one, as the engine does it.
         nodes = [each_tile("copy", node, node.dtype) if isinstance(node, Stored) else node for node in nodes]
-    program, graph = lowered(nodes, nodes_of(engine))
+    where = nodes_of(engine)
+    if where.count == 1:
+        nodes = [_in_usual_tiles(node) for node in nodes]
+    program, graph = lowered(nodes, where)
     places: dict[str, NDArray[Any]] = {}
     out: dict[str, TiledArray] = {}
     for node, name in zip(nodes, program.outputs, strict=True):
@@ -53,6 +60,19 @@ def computed(
             (tile,) = made.tiles(name).values()
             found.append(tile)
     return found
+
+
+def _in_usual_tiles(node: Node) -> Node:
+    """What is made element by element from arrays in memory, if it is in tiny tiles.
+
+    They are cut anew for nothing, and elements do not depend on the cut; a task takes as long as
+    thousands of them.
+    """
+    count = _count(node.grid)
+    tiny = min(TINY, chunking.target() // 2)
+    if count == 1 or _count(node.shape) * node.dtype.itemsize >= count * tiny or not is_free(node):
+        return node
+    return recut(node, chunking.automatic(node.shape, node.dtype.itemsize))
 
 
 def persisted(

@@ -70,7 +70,7 @@ class Executor:
                 arguments.append(self._argument(item, number, read, tiles))
         taken: list[Tile] = []
         attributes = call.attributes
-        if kernel.inplace:
+        if kernel.inplace and self._store.temporary:
             overwrite = self._overwrite(kernel, call, arguments, taken, len(read) < len(tiles))
             if overwrite:
                 attributes = {**attributes, "overwrite": overwrite}

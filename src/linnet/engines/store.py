@@ -109,7 +109,7 @@ class TileStore:
 
     def _placed(self, key: TileKey, tile: Tile) -> Tile:
         """The tile, copied to where the caller wants it; the copy is kept, unless it is in a file."""
-        place = self._out[key.array].get(key.index)
+        place = self._out[key[0]].get(key[1])
         if place is not None and tile is place:
             return place
         if place is None or place.shape != tile.shape:

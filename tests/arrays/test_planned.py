@@ -162,3 +162,12 @@ def test_a_plan_as_text_table_picture_and_trace(tmp_path):
     events = json.loads((tmp_path / "plan.json").read_text(encoding="utf-8"))["traceEvents"]
     assert sum(event["ph"] == "X" for event in events) == found.tasks
     assert sum(event["ph"] == "s" for event in events) == found.transfers
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 5, 8, 13, 64])
+def test_arrays_that_tasks_make_are_spread_as_others(nodes):
+    x = ln.random.default_rng(0).standard_normal(12 * nodes, chunks=4)
+    assert ln.plan(x.sum(), ln.Cluster(nodes)).transfers == nodes - 1
+    found = ln.plan(2 * x + 1, ln.Cluster(nodes))  # numbers and seeds go along with tasks
+    assert found.transfers == 0
+    assert len(np.unique(found.placement.nodes)) == nodes

@@ -108,3 +108,15 @@ def test_given_homes_are_told():
 
 def _outputs(bound):
     return [name for name, role in bound.program.arrays.items() if type(role).__name__ == "Out"]
+
+
+def test_small_inputs_of_one_tile_go_along():
+    work = Workload.of(programs.slow.bind(N=3), {"A": tiled(4)})
+    assert work.along.tolist() == [True, False, False, False]
+    lean = work.lean()
+    assert len(lean.read) == len(lean.reader) == 0
+    assert (lean.count, lean.tiles) == (work.count, work.tiles)
+    large = Workload.of(programs.slow.bind(N=3), {"A": tiled(10_000, tile=10_000)})
+    assert not large.along.any()
+    kept = Workload.of(programs.slow.bind(N=3), {"A": tiled(4)}, homes={TileKey("A", (0,)): 1})
+    assert not kept.along.any()

@@ -31,7 +31,7 @@ from linnet.planning.placement import Policy
 from linnet.planning.plan import Plan
 from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram, Call, Out, Task
-from linnet.programs.shapes import Shapes
+from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Index, Tile, TiledArray, TileKey
 
 _jobs = itertools.count(1)
@@ -173,6 +173,9 @@ class _Run:
         self._plan, self._inputs, self._out, self._tell = plan, inputs, out, tell
         self._work, self._timing, self._bound = plan.work, plan.simulated, plan.work.bound
         self._keys = [plan.work.key(tile) for tile in range(plan.work.tiles)]
+        along = [self._keys[tile] for tile in np.flatnonzero(plan.work.along).tolist()]
+        self._along = {key: inputs[key.array].tile(key.index) for key in along}
+        """Small inputs, which go along with every task."""
         self._brief = Brief(self._bound, Shapes(self._bound, inputs), dict(np.geterr()), ())
         self._lanes = np.cumsum([0, *(node.workers for node in plan.cluster.nodes)])
         self._node: list[int] = plan.placement.nodes.tolist()
@@ -265,9 +268,11 @@ class _Run:
         name = self._task(task)
         call = self._bound.call(name)
         self._tell.task_started(name, call, self._lane(task))
-        given = tuple(((0, self._keys[tile]),) for tile in reads)
+        operand = {self._keys[tile]: node.tiles[tile] for tile in reads}
+        operand |= {key: self._along[key] for key in operands(call.args) if key in self._along}
+        given = tuple(((0, key),) for key in operand)
         order = Order((name,), given, frozenset(), tuple((self._keys[tile],) for tile in writes))
-        _, results = perform(self._brief, order, [node.tiles[tile] for tile in reads])
+        _, results = perform(self._brief, order, list(operand.values()))
         made: list[tuple[int, Tile]] = list(zip(writes, results, strict=True))
         for tile, result in made:
             node.hold(result.nbytes)
@@ -305,7 +310,7 @@ class _Run:
     def _load(self) -> None:
         """Inputs are there from the beginning, where the plan has them."""
         for tile, key in enumerate(self._keys):
-            if self._work.producer[tile] < 0 and self._home[tile] >= 0:
+            if self._work.producer[tile] < 0 and self._home[tile] >= 0 and key not in self._along:
                 found = self._inputs[key.array].tile(key.index)
                 self._nodes[self._home[tile]].hold(found.nbytes)
                 self._lie(tile, self._home[tile], found)

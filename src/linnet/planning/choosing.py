@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from math import prod
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -21,13 +22,14 @@ from numpy.typing import NDArray
 from linnet.errors import InputError
 from linnet.planning.bounds import Bound, bound_of
 from linnet.planning.cluster import Cluster
-from linnet.planning.placement import Placement, Policy, wanted
+from linnet.planning.placement import Placement, Policy, wanted, with_along
 from linnet.planning.plan import Cost, Plan
 from linnet.planning.policies.grid import Summa
 from linnet.planning.policies.locality import Locality
 from linnet.planning.policies.lshs import MOST, Improved, Thesis
 from linnet.planning.policies.owner import Owner
 from linnet.planning.policies.round_robin import RoundRobin
+from linnet.planning.policies.spreading import creating
 from linnet.planning.simulate import task_seconds
 from linnet.planning.views import duration
 from linnet.planning.workload import Workload
@@ -77,7 +79,7 @@ def choose(
     >>> plan.policy, plan.bytes_moved, plan.lower_bound
     ('owner 4', 0, 0)
     """
-    competition = _Competition(work, cluster, seconds)
+    competition = _Competition(work.lean(), cluster, seconds)
     if not isinstance(policy, str):
         competition.force(policy)
     elif cluster.count == 1 and policy in ("auto", *FAMILIES):
@@ -95,7 +97,9 @@ def choose(
     else:
         known = ", ".join(f'"{name}"' for name in ("auto", *FAMILIES))
         raise InputError(f"policy {policy!r} is not known; give one of {known}, or a policy of your own")
-    return competition.plan()
+    plan = competition.plan()
+    plan.placement = with_along(work, plan.placement)
+    return plan
 
 
 class _OneNode:
@@ -118,9 +122,10 @@ def _candidates(work: Workload, cluster: Cluster) -> Iterator[Policy]:
         yield from islice(found, 1 if work.count > _LARGE and not estimated else None)
 
 
-def _unevenness(policy: Policy) -> int:
+def _unevenness(policy: Policy) -> tuple[int, int]:
+    """Grids without layers first, then those whose sides are most alike."""
     grid: tuple[int, ...] = getattr(policy, "grid", None) or ()
-    return sum(grid)
+    return prod(grid[2:]), sum(grid)
 
 
 @dataclass(slots=True)
@@ -146,6 +151,8 @@ class _Competition:
     best: Plan | None = None
     bound: Bound = field(init=False)
     _move: Seconds = field(init=False)
+    _outside: NDArray[np.bool_] = field(init=False)
+    """Tiles that come from outside: inputs that lie on no node yet, and what tasks without operands make."""
     _seen: dict[bytes, str] = field(default_factory=dict[bytes, str])
     _tasks: int = 0
 
@@ -153,6 +160,9 @@ class _Competition:
         work, between = self.work, self.cluster.between
         self.bound = bound_of(work, self.cluster)
         self._move = between.latency + work.tile_bytes / between.bandwidth
+        self._outside = (work.given_homes < 0) & (np.diff(work.reader_start) > 0)
+        written = work.producer >= 0
+        self._outside[written] = creating(work)[work.producer[written]]
 
     def force(self, policy: Policy) -> None:
         """Take a policy's plan."""
@@ -208,16 +218,14 @@ class _Competition:
         work, cluster = self.work, self.cluster
         fastest = max(range(cluster.count), key=lambda n: cluster.nodes[n].flops)
         taken = self._task_seconds(np.full(work.count, fastest, np.int32))
-        free = (work.producer < 0) & (work.given_homes < 0) & (np.diff(work.reader_start) > 0)
-        return float(taken.sum()) / cluster.workers + float(self._move[free].sum()) / cluster.count
+        return float(taken.sum()) / cluster.workers + float(self._move[self._outside].sum()) / cluster.count
 
     def _task_seconds(self, nodes: NDArray[np.int32]) -> Seconds:
         return task_seconds(self.work, self.cluster, nodes) if self.seconds is None else self.seconds
 
     def _loading(self, placement: Placement) -> float:
-        """Seconds until every node has loaded its inputs: those that lie on no node yet."""
-        work = self.work
-        loaded = (work.producer < 0) & (work.given_homes < 0) & (placement.homes >= 0)
+        """Seconds until every node has loaded what comes from outside."""
+        loaded = self._outside & (placement.homes >= 0)
         times = np.bincount(placement.homes[loaded], self._move[loaded], self.cluster.count)
         return float(times.max())
 

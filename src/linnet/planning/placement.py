@@ -66,3 +66,11 @@ def placed(work: Workload, cluster: Cluster, nodes: Nodes) -> Placement:
         homes[tiles[first]] = best
         load[best] += size
     return Placement(nodes, homes)
+
+
+def with_along(work: Workload, placement: Placement) -> Placement:
+    """The same, where what goes along has a home too: one of the nodes that read it."""
+    homes = placement.homes.copy()
+    for tile in np.flatnonzero(work.along & (np.diff(work.reader_start) > 0)).tolist():
+        homes[tile] = placement.nodes[work.reader[work.reader_start[tile]]]
+    return Placement(placement.nodes, homes)

@@ -8,7 +8,7 @@ kernels declare; they are asked once for each kind of call, not for each task.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,10 @@ from linnet.programs.statements import Access, Statement
 from linnet.tiles import Index, TiledArray, TileKey
 
 Numbers = NDArray[np.int64]
+
+
+SMALL = 1 << 16
+"""Bytes of the largest input that goes along: less than a message costs besides."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,6 +80,8 @@ class Workload:
     """The node where an input lies already; -1 where a plan is free to choose."""
     order: Numbers
     """Tasks, each after those it waits for, the longest way to the end first."""
+    along: NDArray[np.bool_]
+    """Small inputs of one tile (numbers, seeds, short vectors): they go along with whoever needs them."""
 
     @property
     def count(self) -> int:
@@ -99,6 +105,22 @@ class Workload:
     def writes(self, task: int) -> NDArray[np.int32]:
         """Tiles that a task writes."""
         return self.write[self.write_start[task] : self.write_start[task + 1]]
+
+    def lean(self) -> Workload:
+        """The same without reading what goes along: what remains has a place, and may have to move."""
+        if not self.along.any():
+            return self
+        stays = ~self.along[self.read]
+        reader_stays = np.repeat(~self.along, np.diff(self.reader_start))
+        tasks = np.repeat(np.arange(self.count), np.diff(self.read_start))
+        tiles = np.repeat(np.arange(self.tiles), np.diff(self.reader_start))
+        return replace(
+            self,
+            read_start=_starts(tasks[stays], self.count),
+            read=self.read[stays],
+            reader_start=_starts(tiles[reader_stays], self.tiles),
+            reader=self.reader[reader_stays],
+        )
 
     @classmethod
     def of(
@@ -203,6 +225,7 @@ class _Builder:
         codes = distinct(np.repeat(np.arange(count), np.diff(operand_start)) * max(tiles, 1) + operand)
         readers, read = codes // max(tiles, 1), codes % max(tiles, 1)
         by_tile = np.argsort(read, kind="stable")
+        homes = self._given_homes(tiles)
         return Workload(
             bound=bound,
             tasks=tasks,
@@ -222,8 +245,9 @@ class _Builder:
             tile_items=declared.items,
             tile_bytes=declared.bytes,
             kept=self._kept(tiles),
-            given_homes=self._given_homes(tiles),
+            given_homes=homes,
             order=order,
+            along=self._along(declared.bytes, homes),
         )
 
     @property
@@ -288,6 +312,13 @@ class _Builder:
         roles = self._bound.program.arrays
         stays = np.array([isinstance(roles[name], In | Out) for name in self._arrays], bool)
         return stays[self._arrays_of_tiles(tiles)] if tiles else np.zeros(0, bool)
+
+    def _along(self, sizes: Numbers, homes: NDArray[np.int32]) -> NDArray[np.bool_]:
+        along = np.zeros(len(sizes), bool)
+        for name, array in self._arrays.items():
+            if name in self._inputs and len(array.keys) == 1:
+                along[array.first] = sizes[array.first] <= SMALL and homes[array.first] < 0
+        return along
 
     def _given_homes(self, tiles: int) -> NDArray[np.int32]:
         homes = np.full(tiles, -1, np.int32)

@@ -16,7 +16,7 @@ from linnet.engines.mpi.share import Left, Share, moves, outputs_of, share
 from linnet.engines.plan import Plan as Calls
 from linnet.errors import BudgetError, ProgramError
 from linnet.kernels import get as get_kernel
-from linnet.planning.accounting import Transfers
+from linnet.planning.accounting import Transfers, transfers
 from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Placement
@@ -58,24 +58,26 @@ def derive(problem: Problem, rank: int) -> Derived:
     bound = problem.bound
     work = Workload.of(bound, problem.inputs, problem.home)
     plan = choose(work, problem.cluster, problem.policy)
+    placement = plan.placement
     streams = any(get_kernel(each.kernel).streams for each in bound.program.statements)
     order = finishing(work.tasks) if streams else work.order
     _check_order(work, order)
     left = Left(np.ones(work.count, bool), np.zeros(0, np.int64))
-    moving = moves(work, order, plan.placement, plan.moved, problem.inputs, left)
+    moved = transfers(work, problem.cluster, placement)
+    moving = moves(work, order, placement, moved, problem.inputs, left)
     return Derived(
         bound,
         problem.inputs,
         problem.cluster,
         work,
         order,
-        plan.placement,
-        plan.moved,
+        placement,
+        moved,
         left,
-        share(work, order, plan.placement, moving, left, rank),
+        share(work, order, placement, moving, left, rank),
         Calls.of(bound),
         plan.peak_memory,
-        _checksum(plan.placement, plan.moved),
+        _checksum(placement, moved),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels import get as get_kernel
 from linnet.planning.cluster import Cluster
 from linnet.planning.layout import Grid, NodeLayout, even_grid, node_grids
 from linnet.planning.placement import Nodes, Placement, placed
@@ -31,9 +32,12 @@ def any_of(values: Mask, start: Numbers) -> Mask:
 
 
 def creating(work: Workload) -> Mask:
-    """Tasks without operands whose results are read: they can run wherever that is."""
+    """Tasks that bring what others read from outside (files, random numbers): they can do it anywhere."""
+    streams = [get_kernel(each.kernel).streams for each in work.bound.program.statements]
+    outside = (np.diff(work.read_start) == 0) | np.array(streams, bool)[work.statement]
+    made = work.producer >= 0
     read = np.diff(work.reader_start) > 0
-    return (np.diff(work.read_start) == 0) & any_of(read[work.write], work.write_start)
+    return outside & ~any_of(made[work.read], work.read_start) & any_of(read[work.write], work.write_start)
 
 
 def beginning(work: Workload) -> Mask:

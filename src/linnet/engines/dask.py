@@ -15,9 +15,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from linnet.engines.driving import Ended, Lost
+from linnet.engines.driving import Ended
 from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Failed, Order, Report, attempt
+from linnet.engines.driving_tiles import Lost
 from linnet.errors import InputError, MissingExtraError
 from linnet.planning.cluster import Cluster, Node
 from linnet.tiles import Tile, amount
@@ -170,13 +171,24 @@ class _Crew:
         self._brief: Any = brief
         if len(brief) > _INLINE:
             self._brief = client.scatter(brief, broadcast=True, hash=False)
+        self._direct = True
         self._flying: dict[int, list[Any]] = {}
         self._inputs = itertools.count()
 
     def put(self, tiles: list[Tile], node: int) -> list[Any]:
         where = None if node < 0 else [self._addresses[node]]
         named = {f"{self.job}-in-{next(self._inputs)}": tile for tile in tiles}
-        return list(self._client.scatter(named, workers=where, direct=True).values())
+        try:
+            return self._scattered(named, where)
+        except OSError as error:
+            if node in self.gone():
+                raise Lost(f"{where}: {type(error).__name__}: {error}") from error
+        self._direct = False  # workers cannot be reached from here, but the scheduler can
+        return self._scattered(named, where)
+
+    def _scattered(self, named: dict[str, Tile], where: list[str] | None) -> list[Any]:
+        scattered = self._client.scatter(named, workers=where, direct=self._direct, timeout=10)
+        return list(scattered.values())
 
     def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
         where = None if node < 0 else [self._addresses[node]]
@@ -238,7 +250,10 @@ class _Crew:
         try:
             return self._client.gather(list(refs), direct=True)
         except (CancelledError, OSError, KeyError) as error:
-            raise Lost(f"{type(error).__name__}: {error}") from error
+            raise Lost(
+                f"tiles are not on the Dask cluster any more ({type(error).__name__}: {error}); "
+                "compute the array again"
+            ) from error
 
     def release(self, refs: Sequence[Any]) -> None:
         for ref in refs:

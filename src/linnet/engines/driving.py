@@ -10,6 +10,7 @@ where tiles are; `driving_loss` says what to do again when nodes go.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from linnet.engines.driving_loss import Assignment, reassigned
 from linnet.engines.driving_tasks import Failed, Order, Report
 from linnet.engines.driving_telling import Reports
-from linnet.engines.driving_tiles import Holdings, Parcel, RemoteOutputs
+from linnet.engines.driving_tiles import Holdings, Lost, Parcel, RemoteOutputs
 from linnet.errors import JobError, ProgramError
 from linnet.planning.workload import Workload
 from linnet.tiles import Tile, TiledArray
@@ -37,6 +38,8 @@ _BATCH_SECONDS = 1e-2
 """Time in kernels that an order of short tasks should take."""
 _BATCH = 64
 """The most tasks of an order."""
+_PATIENCE = 30.0
+"""Seconds for which a node may leave one without an answer and not be gone."""
 _ATTEMPTS = 4
 """How often a task may lose its worker before the run gives up."""
 
@@ -50,10 +53,6 @@ class Ended(NamedTuple):
     """`Failed` where a kernel raised, `Lost` where its worker or operands went."""
 
 
-class Lost(Exception):
-    """An order was not finished because of a worker, a node or a tile that went."""
-
-
 class Crew(Protocol):
     """Workers of a cluster, for one run."""
 
@@ -65,7 +64,7 @@ class Crew(Protocol):
     """Whether a tile that arrives at a kernel may be overwritten where it is."""
 
     def put(self, tiles: list[Tile], node: int) -> list[Any]:
-        """References to tiles that are brought to a node, or anywhere if it is -1."""
+        """References to tiles that are brought to a node, or anywhere if it is -1; `Lost` if it is gone."""
         ...
 
     def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
@@ -132,6 +131,7 @@ class Drive:
         self._numbers = 0
         self._sent: dict[int, _Sent] = {}
         self._gone: set[int] = set()
+        self._stumbles = 0
         self._seconds: dict[int, float] = {}
         self._attempts: dict[int, int] = {}
         self._queue(np.arange(work.count))
@@ -181,16 +181,24 @@ class Drive:
         return int(np.count_nonzero(self._finished))
 
     def _brought(self) -> bool:
-        """Bring all results that have a place; False if one of them was lost meanwhile."""
+        """Bring all results that have a place; False if a node, and what it made, was lost meanwhile."""
+        gone = self._crew.gone()
         try:
-            self._tiles.bring(everything=True)
+            if gone == self._gone:
+                self._tiles.bring(everything=True)
+                return True
         except Lost:
-            self._recover(self._crew.gone(), [])
+            gone = self._crew.gone()
+        self._recover(gone, [])
         return bool(self._finished.all())
 
     def _step(self) -> None:
-        while self._send_round():
-            pass
+        try:
+            while self._send_round():
+                pass
+        except Lost as error:  # a node that was to get inputs
+            self._stumble(error)
+            return
         if not self._sent:
             raise self._cycle()
         ended = self._crew.ended(_LOOK)
@@ -358,6 +366,16 @@ class Drive:
             self._gone = set(gone)
             self._nodes, self._homes = reassigned(self._work, self._nodes, self._homes, gone, left)
         self._queue(again)
+
+    def _stumble(self, error: Lost) -> None:
+        """A node did not answer; whether it is gone may take a while to be known."""
+        gone = self._crew.gone()
+        if gone == self._gone:
+            self._stumbles += 1
+            if self._stumbles > _PATIENCE / _LOOK:
+                raise error
+            time.sleep(_LOOK)
+        self._recover(gone, [])
 
     def _given_up(self, task: int, lost: list[Ended]) -> JobError:
         name = self._work.tasks.task(task)

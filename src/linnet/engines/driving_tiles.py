@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -21,6 +22,10 @@ _FETCH = 1 << 26
 """Bytes of results after which they are brought here while the run goes on."""
 
 
+class Lost(JobError):
+    """Something was lost with a worker or a node: an order that was not finished, or tiles."""
+
+
 class Store(Protocol):
     """Where parcels lie."""
 
@@ -28,7 +33,7 @@ class Store(Protocol):
     """What tells one cluster from others."""
 
     def fetch(self, refs: Sequence[Any]) -> list[Any]:
-        """The values behind references."""
+        """The values behind references; `Lost` if one is not there any more."""
         ...
 
     def release(self, refs: Sequence[Any]) -> None:
@@ -192,16 +197,8 @@ class Holdings:
 
     def outliving(self, made: list[int], tasks: list[int]) -> list[int]:
         """Of the tiles that an order makes, those that are needed when it has ended."""
-        if len(tasks) == 1:
-            return [tile for tile in made if self._readers[tile] or not self._temporary[tile]]
-        own = set(tasks)
-        starts, reader = self._work.reader_start, self._work.reader
-        return [
-            tile
-            for tile in made
-            if not self._temporary[tile]
-            or not own.issuperset(reader[starts[tile] : starts[tile + 1]].tolist())
-        ]
+        own = Counter(tile for task in tasks for tile in self._work.reads(task).tolist())
+        return [tile for tile in made if not self._temporary[tile] or self._readers[tile] > own[tile]]
 
     def gathered(self, tiles: list[int]) -> tuple[list[Parcel], tuple[tuple[tuple[int, TileKey], ...], ...]]:
         """The parcels that tiles are in, and which tiles of each are meant, under their keys."""
@@ -301,14 +298,14 @@ class Holdings:
                 raise JobError(
                     f"{self._work.key(tile)} was kept on a node that is gone; compute that array again"
                 )
-            self._places[tile] = None
+            self._drop(tile)
 
     def to_do_again(self, finished: NDArray[np.bool_]) -> NDArray[Any]:
         """Tasks to be done, from what is there: unfinished ones, and those whose results were lost."""
         work = self._work
         for tile, place in enumerate(self._places):  # what unfinished tasks would have made is not there
             if place is not None and work.producer[tile] >= 0 and not finished[work.producer[tile]]:
-                self._places[tile] = None
+                self._drop(tile)
         wanted = ~finished
         pending = np.flatnonzero(wanted).tolist()
         for tile in np.flatnonzero(work.kept & (work.producer >= 0)).tolist():
@@ -321,6 +318,9 @@ class Holdings:
         for task in tasks.tolist():
             counts[work.reads(task)] += 1
         self._readers = counts.tolist()
+        for tile in np.flatnonzero(counts == 0).tolist():
+            if self._places[tile] is not None and self._disposable(tile):
+                self._drop(tile)
         self._wanted = [tile for tile in self._wanted if self._places[tile] is not None]
         return tasks
 

@@ -12,9 +12,10 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from linnet.engines.driving import Ended, Lost
+from linnet.engines.driving import Ended
 from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Failed, Order, Report, attempt
+from linnet.engines.driving_tiles import Lost
 from linnet.errors import JobError, MissingExtraError
 from linnet.planning.cluster import Cluster, Node
 from linnet.tiles import Tile, amount
@@ -201,7 +202,9 @@ class _Crew:
         try:
             return self._ray.get(list(refs))
         except self._ray.exceptions.RayError as error:
-            raise Lost(str(error).strip()) from error
+            raise Lost(
+                f"tiles are not on the Ray cluster any more ({str(error).strip()}); compute the array again"
+            ) from error
 
     def release(self, refs: Sequence[Any]) -> None:
         self._count(refs)

@@ -1,0 +1,305 @@
+"""Runs that are driven, on a crew in this process: any order of ends, and any losses, give the same result."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linnet.engines import Threads
+from linnet.engines.driving import Ended
+from linnet.engines.driving_engine import Driven
+from linnet.engines.driving_loss import reassigned
+from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
+from linnet.engines.driving_tiles import Lost, RemoteTiles
+from linnet.errors import JobError, KernelError, ProgramError
+from linnet.events import Events, TaskFinished, TileDropped
+from linnet.planning.cluster import Cluster
+from linnet.planning.workload import Workload
+from linnet.programs import In, Out, Table, tile_program
+from linnet.testing import kernels as programs
+from linnet.testing.engines import numbers
+from linnet.tiles import TiledArray
+
+
+class Crew:
+    """Orders are done when somebody asks for the next end; which one is left to chance."""
+
+    overwrites = True
+
+    def __init__(
+        self, key: str, job: str, brief: bytes, nodes: int, chance: random.Random, losses: int
+    ) -> None:
+        self.key, self.job, self.workers = key, job, [1] * nodes
+        self.brief, self.chance, self.losses = brief, chance, losses
+        self.values: dict[int, tuple[int, Any]] = {}
+        """What is there, and on which node."""
+        self.waiting: dict[int, tuple[int, Order, list[int], list[int]]] = {}
+        self.dead: set[int] = set()
+        self.refs = 0
+        self.most = 0
+        """Values that were there at the same time."""
+
+    def ref(self) -> int:
+        self.refs += 1
+        return self.refs
+
+    def put(self, tiles: list[Any], node: int) -> list[int]:
+        if node in self.dead:
+            raise Lost("a node went")
+        refs = [self.ref() for _ in tiles]
+        self.values.update((ref, (node, tile)) for ref, tile in zip(refs, tiles, strict=True))
+        return refs
+
+    def submit(self, number: int, node: int, order: Order, operands: list[int]) -> list[int]:
+        made = [self.ref() for _ in order.kept]
+        self.waiting[number] = node, order, operands, made
+        return made
+
+    def ended(self, timeout: float) -> list[Ended]:
+        if self.losses and self.chance.random() < 0.1:
+            self.lose()
+        ready = [
+            number
+            for number, (node, _, operands, _) in self.waiting.items()
+            if node not in self.dead and all(ref in self.values for ref in operands)
+        ]
+        if not ready:
+            return []
+        found = [self.done(each) for each in self.chance.sample(ready, self.chance.randint(1, len(ready)))]
+        return [each for each in found if each is not None]
+
+    def done(self, number: int) -> Ended | None:
+        node, order, operands, made = self.waiting.pop(number)
+        if self.losses and self.chance.random() < 0.02:
+            self.losses -= 1
+            return Ended(number, None, Lost("a worker went"))
+        values = [self.values[ref][1] for ref in operands]
+        outcome, parcels = attempt(self.job, lambda: self.brief, pickle.loads(pickle.dumps(order)), values)
+        self.values.update((ref, (node, value)) for ref, value in zip(made, parcels, strict=True))
+        self.most = max(self.most, len(self.values))
+        if isinstance(outcome, Report):
+            return Ended(number, outcome, None)
+        return None if outcome is None else Ended(number, None, pickle.loads(pickle.dumps(outcome)))
+
+    def lose(self) -> None:
+        alive = [node for node in range(len(self.workers)) if node not in self.dead]
+        self.losses -= 1
+        if self.chance.random() < 0.5:
+            self.workers.append(1)  # another comes for it
+        elif len(alive) == 1:
+            return
+        self.dead.add(self.chance.choice(alive))
+        self.values = {ref: value for ref, value in self.values.items() if value[0] not in self.dead}
+
+    def fetch(self, refs: Sequence[int]) -> list[Any]:
+        if any(ref not in self.values for ref in refs):
+            raise Lost("a value went")
+        return [self.values[ref][1] for ref in refs]
+
+    def release(self, refs: Sequence[int]) -> None:
+        for ref in refs:
+            self.values.pop(ref, None)
+
+    def cancel(self) -> None:
+        self.waiting.clear()
+
+    def number(self, name: str) -> int:
+        return -1
+
+    def finish(self) -> None:
+        pass
+
+    def gone(self) -> set[int]:
+        return set(self.dead)
+
+
+class Here(Driven):
+    """An engine on such crews."""
+
+    def __init__(self, nodes: int = 3, seed: int = 0, losses: int = 0, policy: str = "auto") -> None:
+        super().__init__(policy)
+        self.nodes, self.losses = nodes, losses
+        self.chance = random.Random(seed)
+        self.crew: Crew | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        return Cluster(self.nodes)
+
+    @property
+    def key(self) -> str:
+        return f"here {id(self)}"
+
+    def _pickled(self, code: object) -> bytes:
+        return cloudpickle.dumps(code)
+
+    def _crew(self, job: str, brief: bytes) -> Crew:
+        self.crew = Crew(self.key, f"{self.key} {job}", brief, self.nodes, self.chance, self.losses)
+        return self.crew
+
+
+def product(n=3, k=4, tile=3):
+    inputs = {
+        "A": TiledArray.from_numpy(numbers((n * tile, k * tile)), tile),
+        "B": TiledArray.from_numpy(numbers((k * tile, n * tile), seed=1), tile),
+    }
+    return programs.affine.bind(N=n, K=k), inputs
+
+
+CASES = {
+    "product": product,
+    "tree": lambda: (programs.tree.bind(N=13), {"A": TiledArray.from_numpy(np.arange(52.0), 4)}),
+    "ranges": lambda: (programs.ranges.bind(N=5, M=4), {"A": TiledArray.from_numpy(np.arange(20.0), 4)}),
+    "several": lambda: (programs.several.bind(N=6), {"A": TiledArray.from_numpy(numbers((24,)), 4)}),
+    "filled": lambda: (programs.filled.bind(N=4), {"A": TiledArray.from_numpy(numbers((8, 8)), 2)}),
+    "chain": lambda: (programs.chain.bind(N=7, M=9), {"A": TiledArray.from_numpy(np.arange(14.0), 2)}),
+}
+
+
+@given(
+    case=st.sampled_from(sorted(CASES)),
+    nodes=st.integers(1, 5),
+    losses=st.integers(0, 6),
+    seed=st.integers(0, 10**6),
+    policy=st.sampled_from(["auto", "round-robin"]),
+)
+def test_whatever_is_lost_the_result_is_the_same(case, nodes, losses, seed, policy):
+    bound, inputs = CASES[case]()
+    engine = Here(nodes, seed, losses, policy)
+    try:
+        found = engine.run(bound, inputs)
+        arrays = {name: found[name].to_numpy() for name in found}
+    except JobError as error:  # a task whose worker is lost again and again is given up
+        assert losses >= 4
+        assert "was lost 4 times" in str(error)
+        return
+    expected = Threads(1).run(bound, inputs)
+    for name, array in arrays.items():
+        assert np.array_equal(array, expected[name].to_numpy())
+
+
+@pytest.mark.parametrize("case", sorted(CASES))
+def test_results_go_where_they_are_wanted(case):
+    bound, inputs = CASES[case]()
+    expected = Threads(1).run(bound, inputs)
+    whole = {name: np.zeros_like(expected[name].to_numpy()) for name in expected}
+    out = {name: TiledArray.over(array, expected[name].layout) for name, array in whole.items()}
+    engine = Here(losses=3, seed=5)
+    found = engine.run(bound, inputs, out=out)
+    for name, array in whole.items():
+        for index, tile in found.tiles(name).items():
+            assert np.array_equal(tile, expected[name].tile(index))
+            assert np.shares_memory(tile, array)
+    assert engine.crew is not None
+    assert not engine.crew.values  # nothing is left on the cluster
+
+
+def test_tiles_are_let_go_of_as_soon_as_nobody_will_read_them():
+    engine = Here(nodes=1)
+    events = Events()
+    dropped: list[Any] = []
+    events.subscribe(dropped.append, TileDropped)
+    a = np.arange(8.0)
+    bound = programs.chain.bind(N=2, M=100)
+    found = engine.run(bound, {"A": TiledArray.from_numpy(a, 4)}, events=events)
+    assert np.array_equal(found["B"].to_numpy(), a + 100)
+    assert engine.crew is not None
+    assert engine.crew.most <= 2 * (4 + 4)  # as many orders as a node may have, each with its tile
+    assert len(dropped) == 2 * 100 + 2
+    assert isinstance(found.tiles("B"), RemoteTiles)
+    assert len(engine.crew.values) == len({id(place[0]) for place in found.tiles("B").places.values()})
+
+
+def test_short_tasks_go_several_to_an_order():
+    engine = Here(nodes=2)
+    events = Events()
+    done: list[Any] = []
+    events.subscribe(done.append, TaskFinished)
+    bound = programs.chain.bind(N=40, M=20)
+    engine.run(bound, {"A": TiledArray.from_numpy(np.zeros(40), 1)}, events=events)
+    assert len(done) == bound.count() == 840
+    assert engine.crew is not None
+    assert engine.crew.refs < 400
+
+
+def test_what_stays_on_the_cluster_is_read_there():
+    engine = Here()
+    first = engine.run(programs.doubled.bind(N=6), {"B": TiledArray.from_numpy(np.arange(6.0), 1)})
+    kept = TiledArray(first["D"].layout, np.dtype(float), first.tiles("D"))
+    assert engine.planned(programs.doubled.bind(N=6), {"B": kept}).bytes_moved == 0  # type: ignore[union-attr]
+    crew = engine.crew
+    assert crew is not None
+    homes = engine._homes({"B": kept})
+    assert len(homes) == 6
+    assert np.array_equal(kept.to_numpy(), 2 * np.arange(6.0))
+
+
+def test_an_error_ends_the_run_and_what_waits_for_it_is_broken():
+    divisors = np.array([1.0, 2.0, 0.0, 4.0])
+    inputs = {"A": TiledArray.from_numpy(np.ones(4), 1), "B": TiledArray.from_numpy(divisors, 1)}
+    with pytest.raises(KernelError, match="a divisor is 0") as caught:
+        Here().run(programs.divided.bind(N=4), inputs)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    order = Order((programs.divided.bind(N=1).program and (0, (0,)),), ((),), frozenset(), ((), ()))  # type: ignore[arg-type]
+    outcome, made = attempt("never opened", lambda: b"", order, [Broken()])
+    assert outcome is None
+    assert [type(each) for each in made] == [Broken, Broken]
+
+
+def test_a_brief_that_cannot_be_opened_says_what_workers_need():
+    order = Order(((0, (0,)),), (), frozenset(), ())  # type: ignore[arg-type]
+    gone = pickle.dumps((["linnet_no_such_module"], b"", b"", {}))
+    outcome, _ = attempt("broken brief", lambda: gone, order, [])
+    assert isinstance(outcome, Failed)
+    assert "a worker cannot run this program, ModuleNotFoundError" in str(outcome.error)
+    assert "workers need the modules that its kernels use" in str(outcome.error)
+
+
+def test_tasks_that_wait_for_one_another_are_an_error():
+    @tile_program(verify=False)
+    def turning(A: In, B: Out, T: Table, N: int):
+        for i in range(N):
+            B[i] = add(A[i], B[T[i]])
+
+    with pytest.raises(ProgramError):
+        Here().run(turning.bind(N=2, T=[1, 0]), {"A": TiledArray.from_numpy(np.zeros(2), 1)})
+
+
+def test_without_nodes_the_run_ends():
+    engine = Here(nodes=1)
+    made = engine._crew
+
+    def dying(job: str, brief: bytes) -> Crew:
+        crew = made(job, brief)
+        crew.dead.add(0)
+        crew.put = lambda tiles, node: [crew.ref() for _ in tiles]  # type: ignore[method-assign]
+        crew.submit = lambda number, node, order, operands: [crew.ref() for _ in order.kept]  # type: ignore[method-assign]
+        return crew
+
+    engine._crew = dying  # type: ignore[method-assign]
+    with pytest.raises(JobError, match="every node of the cluster is gone; start one"):
+        engine.run(programs.doubled.bind(N=2), {"B": TiledArray.from_numpy(np.zeros(2), 1)})
+
+
+@given(seed=st.integers(0, 10**6), nodes=st.integers(2, 6))
+def test_tasks_of_lost_nodes_are_shared_among_the_others(seed, nodes):
+    bound, inputs = product(n=4, k=4)
+    work = Workload.of(bound, inputs)
+    rng = np.random.default_rng(seed)
+    placed, homes = rng.integers(0, nodes, work.count), rng.integers(0, nodes, work.tiles)
+    gone = set(rng.permutation(nodes)[: rng.integers(1, nodes)].tolist())
+    left = [node for node in range(nodes) if node not in gone]
+    after, homes_after = reassigned(work, placed, homes, gone, left)
+    stayed = ~np.isin(placed, list(gone))
+    assert np.array_equal(after[stayed], placed[stayed])
+    assert set(after.tolist()) | set(homes_after.tolist()) <= set(left)
+    moved = np.bincount(after[~stayed], work.flops[~stayed], nodes)[left]
+    assert moved.max() <= work.flops[~stayed].sum() / len(left) + work.flops.max()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,10 @@ _VERSION = 1
 _ALIKE = {"gemm_add": "gemm", "gemm_block": "gemm", "gemm_conjugate": "gemm", "contract": "gemm",
           "downdate": "syrk", "downdate_lower": "syrk"}  # fmt: skip
 """Kernels that spend their time in the same routine of BLAS as a measured one."""
-_TIMES = 3
+_TIMES = 5
 """The best of so many runs counts: a run can be disturbed, but not be faster than it is."""
+_SEEN = 2e-3
+"""Seconds that a clock can see well."""
 _STREAM = 32 << 20
 """Bytes that are copied to see how fast memory is: more than caches hold."""
 
@@ -70,8 +72,8 @@ class Calibration:
 
     @property
     def flops(self) -> float:
-        """Operations a second of the largest product that was measured."""
-        return self.rates["gemm"][-1][1]
+        """Operations a second of the product that was fastest."""
+        return max(rate for _, rate in self.rates["gemm"])
 
     def rate(self, kernel: str, flops: float) -> float:
         """Operations a second of a kernel in a task with so many."""
@@ -141,7 +143,7 @@ def _sums(
 
 
 def calibrate(sizes: Sequence[int] = (64, 128, 256, 512, 1024)) -> Calibration:
-    """Measure kernels on square tiles of these sizes, with one thread; about a second on a usual machine.
+    """Measure kernels on square tiles of these sizes, with one thread; a few seconds on a usual machine.
 
     >>> found = calibrate(sizes=(16, 64))
     >>> sorted(found.rates), found.flops > 1e6
@@ -149,38 +151,48 @@ def calibrate(sizes: Sequence[int] = (64, 128, 256, 512, 1024)) -> Calibration:
     """
     if not sizes or min(sizes) < 1:
         raise InputError(f"sizes={sizes!r}: give at least one size of a tile, above 0")
-    measured: dict[str, list[tuple[float, float]]] = {"gemm": [], "chol": [], "trsm": [], "syrk": []}
-    random = np.random.default_rng(0)
-    with one_blas_thread():
-        for size in sorted(set(sizes)):
-            a = np.asfortranarray(random.standard_normal((size, size)))
-            positive = a @ a.T + size * np.eye(size)
-            lower: Any = chol(positive)
-            calls: dict[str, tuple[Callable[..., Any], tuple[Any, ...], float]] = {
-                "gemm": (gemm, (a, a), 2.0 * size**3),
-                "chol": (chol, (positive,), size**3 / 3),
-                "trsm": (trsm, (lower, a), 1.0 * size**3),
-                "syrk": (syrk, (positive, a, a), 2.0 * size**3),
-            }
-            for name, (function, operands, flops) in calls.items():
-                measured[name].append((flops, flops / _best(function, *operands)))
+    calls = [call for size in sorted(set(sizes)) for call in _calls(size)]
     source, target = np.ones(_STREAM // 8), np.zeros(_STREAM // 8)
-    memory = 2 * _STREAM / _best(np.copyto, target, source)
-    return Calibration({name: tuple(pairs) for name, pairs in measured.items()}, memory)
+    copying = _Call("", 0.0, np.copyto, (target, source))
+    best: dict[int, float] = {}
+    with one_blas_thread():
+        # Turn by turn: what disturbs the machine for a while disturbs all of them alike.
+        for _ in range(_TIMES):
+            for place, call in enumerate([*calls, copying]):
+                best[place] = min(call.seconds(), best.get(place, float("inf")))
+    rates: dict[str, list[tuple[float, float]]] = {}
+    for place, call in enumerate(calls):
+        rates.setdefault(call.kernel, []).append((call.flops, call.flops / best[place]))
+    memory = 2 * _STREAM / best[len(calls)]
+    return Calibration({name: tuple(pairs) for name, pairs in rates.items()}, memory)
 
 
-def _best(function: Callable[..., Any], *operands: Any) -> float:
-    """Seconds of a call, the shortest of a few; short calls are repeated until a clock can see them."""
-    repeats = 1
-    best = float("inf")
-    for _ in range(_TIMES):
+class _Call(NamedTuple):
+    """A call to be measured."""
+
+    kernel: str
+    flops: float
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+
+    def seconds(self) -> float:
+        """Processor time it takes, since others may use the machine too; short calls are repeated."""
+        repeats = 1
         while True:
-            start = time.perf_counter()
+            start = time.thread_time()
             for _ in range(repeats):
-                function(*operands)
-            taken = time.perf_counter() - start
-            if taken > 2e-3:
-                break
+                self.function(*self.operands)
+            taken = time.thread_time() - start
+            if taken > _SEEN:
+                return taken / repeats
             repeats *= 4
-        best = min(best, taken / repeats)
-    return best
+
+
+def _calls(size: int) -> Iterator[_Call]:
+    a = np.asfortranarray(np.random.default_rng(0).standard_normal((size, size)))
+    positive = np.asfortranarray(a @ a.T + size * np.eye(size))
+    lower: Any = chol(positive)
+    yield _Call("gemm", 2.0 * size**3, gemm, (a, a))
+    yield _Call("chol", size**3 / 3, chol, (positive,))
+    yield _Call("trsm", 1.0 * size**3, trsm, (lower, a))
+    yield _Call("syrk", 2.0 * size**3, syrk, (positive, a, a))

@@ -1,11 +1,13 @@
-"""Arrays against NumPy in the same run, on the same cores.
+"""Arrays against NumPy in the same run, on the same cores; with `--dask` against Dask too.
 
 A row runs NumPy and Linnet by turns, each on the same NumPy arrays, from these to NumPy's result;
 the ratio is ours / NumPy's. Rows under a second take the median of many turns on fresh data,
 because the first touch of memory swings widely; longer ones the best. Memory is resident memory above
 the live inputs, sampled in a process of its own.
 
-Times are taken with an allocator that keeps what is freed, on both sides: a virtual machine that
+Dask gets the same arrays in the same chunks, on as many threads. A row is kept only if we are no slower.
+
+Times are taken with an allocator that keeps what is freed, on all sides: a virtual machine that
 hands free memory back to its host takes longer to touch it again than the work on it takes.
 `--fresh-memory` measures with the allocator as it is.
 """
@@ -32,19 +34,33 @@ import linnet as ln
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large the problems are."""
+    """How large the problems are, and who takes part."""
 
     long: int = 100_000_000
+    half: int = 20_000_000
     tall: int = 2_000_000
     cube: int = 400
     rank: int = 100
     chunks: int = 10_000
     rounds: int = 7
+    dask: bool = False
 
 
-QUICK = Sizes(long=2_000_000, tall=100_000, cube=60, rank=20, chunks=1_000, rounds=3)
+QUICK = Sizes(long=2_000_000, half=2_000_000, tall=100_000, cube=60, rank=20, chunks=1_000, rounds=3)
 
-Case = tuple[Callable[..., Any], Callable[..., Any], Callable[[int], tuple[Any, ...]]]
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One computation, as each side writes it."""
+
+    numpy: Function
+    linnet: Function
+    data: Callable[[int], tuple[Any, ...]]
+    """The arrays that all get, fresh for each turn."""
+    dask: Function | None = None
+    """None where Dask has no such function."""
 
 
 def chain(x: Any) -> Any:
@@ -55,27 +71,62 @@ def standardised(x: Any) -> Any:
     return (x - x.mean(axis=0)) / x.std(axis=0)
 
 
-def compare(what: str, target: float, rounds: int, case: Case, *, each: float | None = None) -> Row:
-    """Run both by turns on fresh data; `each` divides the time where it is told per piece."""
-    theirs, ours, data = case
-    times: dict[str, list[float]] = {"numpy": [], "linnet": []}
-    for turn in range(rounds):
-        given = data(turn)
-        for name, run in (("numpy", theirs), ("linnet", ours)):
+def alike(function: Function, data: Callable[[int], tuple[Any, ...]], dask: Function | None = None) -> Case:
+    """What is written alike for all: NumPy's functions know arrays of Linnet, and mostly those of Dask."""
+
+    def ours(*arrays: np.ndarray[Any, Any]) -> Any:
+        return function(*map(ln.asarray, arrays)).compute()
+
+    def theirs(*arrays: np.ndarray[Any, Any]) -> Any:
+        return (dask or function)(*map(in_dask, arrays)).compute(scheduler="threads")
+
+    return Case(function, ours, data, theirs)
+
+
+def in_dask(x: np.ndarray[Any, Any]) -> Any:
+    """The array in Dask, in the chunks it has here; its elements are not read for a name."""
+    return dask_array().from_array(x, chunks=ln.asarray(x).chunks, name=False)
+
+
+def dask_array() -> Any:
+    """Dask's arrays, loaded when they are asked for."""
+    from dask import array
+
+    return array
+
+
+def compare(
+    what: str, target: float | None, sizes: Sizes, case: Case, *, rounds: int = 0, each: float | None = None
+) -> Row:
+    """Run all by turns on fresh data; `each` divides the time where it is told per piece."""
+    sides = {"numpy": case.numpy, "linnet": case.linnet}
+    if sizes.dask and case.dask is not None:
+        sides["dask"] = case.dask
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for turn in range(rounds or sizes.rounds):
+        given = case.data(turn)
+        for name, run in sides.items():
             gc.collect()
             begun = time.perf_counter()
             result = run(*given)
             times[name].append(time.perf_counter() - begun)
             del result
     take = statistics.median if statistics.median(times["numpy"]) < 1 else min
-    numpy, linnet = take(times["numpy"]), take(times["linnet"])
-    if each is not None:
-        measured = linnet / each * 1e6
+    seconds = {name: take(found) for name, found in times.items()}
+    if each is None:
+        measured, unit, told = seconds["linnet"] / seconds["numpy"], "", "ratio"
+        text = f"{measured:.3f}  ({seconds['linnet']:.3f} s; NumPy {seconds['numpy']:.3f} s)"
+    else:
+        measured, unit, told = seconds["linnet"] / each * 1e6, " µs", "microseconds"
         text = f"{measured:.1f} µs"
-        return Row(what, f"≤ {target:g} µs", text, measured <= target, {"microseconds": measured})
-    ratio = linnet / numpy
-    text = f"{ratio:.3f}  ({linnet:.3f} s; NumPy {numpy:.3f} s)"
-    return Row(what, f"≤ {target}", text, ratio <= target, {"ratio": ratio, "numpy": numpy, "linnet": linnet})
+    kept = None if target is None else measured <= target
+    wanted = "" if target is None else f"≤ {target:g}{unit}"
+    if "dask" in seconds:
+        over = seconds["linnet"] / seconds["dask"]
+        text += f"; {over:.3g} of Dask's"
+        kept = kept is not False and over <= 1
+        wanted = f"{wanted}, ≤ Dask" if wanted else "≤ Dask"
+    return Row(what, wanted, text, kept, {told: measured, **seconds})
 
 
 def _normal(*shapes: tuple[int, ...]) -> Callable[[int], tuple[Any, ...]]:
@@ -90,37 +141,16 @@ def element_wise(sizes: Sizes) -> list[Row]:
     pair = _normal((sizes.long,), (sizes.long,))
     few = max(2, sizes.rounds // 2)
     return [
-        compare(
-            "sin(x)*2 + x**2 - 1/(1+exp(-x))",
-            0.42,
-            few,
-            (chain, lambda x: chain(ln.asarray(x)).compute(), data),
-        ),
-        compare(
-            "the same, summed",
-            0.32,
-            few,
-            (lambda x: chain(x).sum(), lambda x: float(chain(ln.asarray(x)).sum()), data),
-        ),
-        compare(
-            "2.5*x + y",
-            0.85,
-            sizes.rounds,
-            (lambda x, y: 2.5 * x + y, lambda x, y: (2.5 * ln.asarray(x) + ln.asarray(y)).compute(), pair),
-        ),
+        compare("sin(x)*2 + x**2 - 1/(1+exp(-x))", 0.42, sizes, alike(chain, data), rounds=few),
+        compare("the same, summed", 0.32, sizes, alike(lambda x: chain(x).sum(), data), rounds=few),
+        compare("2.5*x + y", 0.85, sizes, alike(lambda x, y: 2.5 * x + y, pair)),
     ]
 
 
 def columns(sizes: Sizes) -> list[Row]:
     """Statistics of columns."""
-    return [
-        compare(
-            "standardise columns, N × 50",
-            0.50,
-            sizes.rounds,
-            (standardised, lambda x: standardised(ln.asarray(x)).compute(), _normal((sizes.tall, 50))),
-        )
-    ]
+    data = _normal((sizes.tall, 50))
+    return [compare("standardise columns, N × 50", 0.50, sizes, alike(standardised, data))]
 
 
 def contractions(sizes: Sizes) -> list[Row]:
@@ -128,38 +158,66 @@ def contractions(sizes: Sizes) -> list[Row]:
     cube, rank = sizes.cube, sizes.rank
     spec = "ijk,jr,kr->ir"
 
-    def gram(x: Any) -> Any:
-        y = ln.asarray(x)
-        return (y.T @ y).compute()
+    def mttkrp(x: Any, b: Any, c: Any) -> Any:
+        return np.einsum(spec, x, b, c, optimize=True)
 
+    gram = alike(lambda x: x.T @ x, _normal((sizes.tall, 64)))
+    cubes = alike(mttkrp, _normal((cube,) * 3, (cube, rank), (cube, rank)))
     return [
-        compare("x.T @ x, N × 64", 1.0, sizes.rounds, (lambda x: x.T @ x, gram, _normal((sizes.tall, 64)))),
-        compare(
-            f"MTTKRP {cube}³, rank {rank}",
-            0.9,
-            sizes.rounds,
-            (
-                lambda x, b, c: np.einsum(spec, x, b, c, optimize=True),
-                lambda x, b, c: ln.einsum(spec, ln.asarray(x), ln.asarray(b), ln.asarray(c)).compute(),
-                _normal((cube,) * 3, (cube, rank), (cube, rank)),
-            ),
-        ),
+        compare("x.T @ x, N × 64", 1.0, sizes, gram),
+        compare(f"MTTKRP {cube}³, rank {rank}", 0.9, sizes, cubes),
     ]
 
 
 def sampling(sizes: Sizes) -> list[Row]:
     """Random numbers."""
-    return [
-        compare(
-            "normals",
-            0.58,
-            max(3, sizes.rounds // 2),
-            (
-                lambda seed: np.random.default_rng(seed).standard_normal(sizes.long),
-                lambda seed: ln.random.default_rng(seed).standard_normal(sizes.long).compute(),
-                lambda turn: (turn,),
-            ),
+
+    def dask(seed: int) -> Any:
+        chunks = ln.random.default_rng(seed).standard_normal(sizes.long).chunks
+        return (
+            dask_array()
+            .random.default_rng(seed)
+            .standard_normal(sizes.long, chunks=chunks)
+            .compute(scheduler="threads")
         )
+
+    case = Case(
+        lambda seed: np.random.default_rng(seed).standard_normal(sizes.long),
+        lambda seed: ln.random.default_rng(seed).standard_normal(sizes.long).compute(),
+        lambda turn: (turn,),
+        dask,
+    )
+    return [compare("normals", 0.58, sizes, case, rounds=max(3, sizes.rounds // 2))]
+
+
+def others(sizes: Sizes) -> list[Row]:
+    """Functions that order elements, or move them; Dask has no sort."""
+    side = round(sizes.half**0.5)
+    line, square = _normal((sizes.half,)), _normal((side, side))
+    quarter = _normal((side // 2, side // 2))
+    rows = _normal((sizes.half // 1000, 1000))
+
+    def repeats(turn: int) -> tuple[Any, ...]:
+        return (np.random.default_rng(turn).integers(0, 100_000, sizes.half),)
+
+    def transform(x: Any) -> Any:
+        return np.fft.fft(x, axis=1)
+
+    def dask_transform(x: Any) -> Any:
+        return dask_array().fft.fft(x, axis=1)
+
+    def dask_median(x: Any) -> Any:
+        return dask_array().median(x, axis=0)
+
+    sort = alike(np.sort, line)
+    few = max(3, sizes.rounds // 2)
+    return [
+        compare("sort", None, sizes, Case(sort.numpy, sort.linnet, sort.data), rounds=few),
+        compare("median", None, sizes, alike(np.median, line, dask_median), rounds=few),
+        compare("unique, 100,000 values", None, sizes, alike(np.unique, repeats), rounds=few),
+        compare("pad by 10, reflect", None, sizes, alike(lambda x: np.pad(x, 10, mode="reflect"), square)),
+        compare("tile (2, 2)", None, sizes, alike(lambda x: np.tile(x, (2, 2)), quarter)),
+        compare("fft of rows of 1,000", None, sizes, alike(transform, rows, dask_transform)),
     ]
 
 
@@ -170,20 +228,30 @@ def overhead(sizes: Sizes) -> list[Row]:
         for _ in range(200):
             float((x * 2 + 1).sum())
 
+    def dask_small(x: Any) -> None:
+        y = in_dask(x.compute())
+        for _ in range(200):
+            float((y * 2 + 1).sum().compute(scheduler="threads"))
+
+    def pieces(turn: int) -> tuple[Any, ...]:
+        return (np.random.default_rng(turn).random(sizes.chunks),)
+
+    def tasks(turn: int) -> tuple[Any, ...]:
+        return ((ln.asarray(*pieces(turn), chunks=1) + 0).persist(),)
+
+    def dask_pieces(x: Any) -> Any:
+        return (dask_array().from_array(x, chunks=1, name=False) + 1).compute(scheduler="threads")
+
+    nothing: Function = lambda *_: None  # noqa: E731
     short = lambda turn: (ln.asarray(np.random.default_rng(turn).random(1000)),)  # noqa: E731
-    pieces = lambda turn: (  # noqa: E731
-        ln.asarray(np.random.default_rng(turn).random(sizes.chunks), chunks=1),
-    )
-    nothing: Callable[..., Any] = lambda *_: None  # noqa: E731
+    apart = Case(nothing, lambda x: (ln.asarray(x, chunks=1) + 1).compute(), pieces, dask_pieces)
+    one_by_one = Case(nothing, lambda x: (x + 1).compute(), tasks)
+    few = Case(nothing, small, short, dask_small)
+    count = f"{sizes.chunks:,} chunks of one element, x + 1"
     return [
-        compare(
-            f"{sizes.chunks:,} chunks of one element, x + 1",
-            20,
-            sizes.rounds,
-            (nothing, lambda x: (x + 1).compute(), pieces),
-            each=sizes.chunks,
-        ),
-        compare("float((x*2+1).sum()), 1,000 elements", 40, sizes.rounds, (nothing, small, short), each=200),
+        compare(count, 20, sizes, apart, each=sizes.chunks),
+        compare(f"{count}, a task for each", 20, sizes, one_by_one, each=sizes.chunks),
+        compare("float((x*2+1).sum()), 1,000 elements", 40, sizes, few, each=200),
     ]
 
 
@@ -222,6 +290,7 @@ SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
     "columns": columns,
     "contractions": contractions,
     "sampling": sampling,
+    "others": others,
     "overhead": overhead,
     "memory": memory,
 }
@@ -232,6 +301,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers here")
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections only")
     parser.add_argument("--rounds", type=int, help="how often each side runs")
+    parser.add_argument("--dask", action="store_true", help="against Dask too, in the same chunks")
     parser.add_argument("--quick", action="store_true", help="small problems: does it still run?")
     parser.add_argument("--fresh-memory", action="store_true", help="with the allocator as it is")
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
@@ -242,8 +312,8 @@ def main() -> None:
     if not options.fresh_memory:
         keep_memory()
     sizes = QUICK if options.quick else Sizes()
-    if options.rounds:
-        sizes = Sizes(**{**asdict(sizes), "rounds": options.rounds})
+    changes = {"dask": options.dask, "rounds": options.rounds or sizes.rounds}
+    sizes = Sizes(**{**asdict(sizes), **changes})
     rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](sizes)]
     kept = "memory as it comes" if options.fresh_memory else "freed memory kept"
     show(rows, f"python benchmarks/arrays.py ({kept})", options.json)

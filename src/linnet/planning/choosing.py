@@ -46,8 +46,8 @@ FAMILIES: dict[str, Callable[[Workload, Cluster], Iterable[Policy]]] = {
 }
 """Policies by name; most have a variant for every grid of nodes that can matter."""
 
-_ALIKE = 1.01
-"""Times that differ by less are taken as the same: then bytes decide."""
+_ALIKE = 1.1
+"""Times in virtual time that differ by less are taken as the same, for it is no more exact: bytes decide."""
 _SETTLED = 1.02
 """A plan that moves nothing and is this close to what all workers need at least is not worth beating."""
 _LARGE = 200_000
@@ -79,7 +79,8 @@ def choose(
     >>> plan.policy, plan.bytes_moved, plan.lower_bound
     ('owner 4', 0, 0)
     """
-    competition = _Competition(work.lean(), cluster, seconds)
+    whole, work = work, work.lean()
+    competition = _Competition(work, cluster, seconds)
     if not isinstance(policy, str):
         competition.force(policy)
     elif cluster.count == 1 and policy in ("auto", *FAMILIES):
@@ -98,7 +99,7 @@ def choose(
         known = ", ".join(f'"{name}"' for name in ("auto", *FAMILIES))
         raise InputError(f"policy {policy!r} is not known; give one of {known}, or a policy of your own")
     plan = competition.plan()
-    plan.placement = with_along(work, plan.placement)
+    plan.placement = with_along(whole, plan.placement)
     return plan
 
 
@@ -148,7 +149,8 @@ class _Competition:
     cluster: Cluster
     seconds: Seconds | None
     costs: dict[str, Cost] = field(default_factory=dict[str, Cost])
-    best: Plan | None = None
+    plans: list[Plan] = field(default_factory=list[Plan])
+    """Those that can still be taken."""
     bound: Bound = field(init=False)
     _move: Seconds = field(init=False)
     _outside: NDArray[np.bool_] = field(init=False)
@@ -176,7 +178,7 @@ class _Competition:
                 self._leave(_Entry(policy, None, 0.0), _NOT_NEEDED)
             else:
                 entry = self._entry(policy)
-                if self.best is None and entry.placement is not None:
+                if not self.plans and entry.placement is not None:
                     self._simulate(policy.name, entry.placement)
                 else:
                     entries.append(entry)
@@ -204,14 +206,16 @@ class _Competition:
         self.costs[entry.policy.name] = Cost(entry.least, entry.moved, 0, why)
 
     def _beaten(self, least: float) -> bool:
-        return self.best is not None and not self.best.cost.over and least > self.best.cost.total * _ALIKE
+        """Whether a plan that takes so long cannot win."""
+        fastest = min((plan.cost.total for plan in self.plans if not plan.cost.over), default=np.inf)
+        return least > _ALIKE * fastest
 
     def _settled(self) -> bool:
-        """Whether the best plan moves nothing and its workers are busy nearly all the time."""
-        if self.best is None:
-            return False
-        cost = self.best.cost
-        return not cost.bytes_moved and not cost.over and cost.total <= _SETTLED * self._floor()
+        """Whether there is a plan that moves nothing and whose workers are busy nearly all the time."""
+        return any(
+            not (plan.cost.bytes_moved or plan.cost.over) and plan.cost.total <= _SETTLED * self._floor()
+            for plan in self.plans
+        )
 
     def _floor(self) -> float:
         """What all workers together need at least, inputs loaded by all nodes alike."""
@@ -241,32 +245,23 @@ class _Competition:
         return _Entry(policy, placement, least, int(work.tile_bytes[tiles[away]].sum()))
 
     def _simulate(self, name: str, placement: Placement) -> None:
-        """The cost of a placement; it is the best so far if nothing was better."""
+        """The cost of a placement, which is kept as long as it can win."""
         same = self._seen.setdefault(placement.nodes.tobytes() + placement.homes.tobytes(), name)
         if same != name:
             self.costs[name] = self.costs[same]._replace(pruned=f"the same as {same}")
             return
         self._tasks += self.work.count
-        plan = self._plan(name, placement)
-        self.costs[name] = plan.cost
-        if self.best is None or _better(plan.cost, self.best.cost):
-            self.best = plan
-
-    def _plan(self, name: str, placement: Placement) -> Plan:
         loading = self._loading(placement)
-        return Plan(self.work, self.cluster, name, placement, {}, self.bound, self.seconds, loading)
+        plan = Plan(self.work, self.cluster, name, placement, {}, self.bound, self.seconds, loading)
+        self.costs[name] = plan.cost
+        self.plans.append(plan)
+        over = min(plan.cost.over for plan in self.plans)
+        fit = [plan for plan in self.plans if plan.cost.over == over]
+        fastest = min(plan.cost.total for plan in fit)
+        self.plans = [plan for plan in fit if plan.cost.total <= _ALIKE * fastest]
 
     def plan(self) -> Plan:
-        """The best plan, with what the others would have cost."""
-        assert self.best is not None
-        self.best.rivals = {name: cost for name, cost in self.costs.items() if name != self.best.policy}
-        return self.best
-
-
-def _better(one: Cost, other: Cost) -> bool:
-    """Whether a plan is to be preferred to another."""
-    if one.over != other.over:
-        return one.over < other.over
-    if max(one.total, other.total) > _ALIKE * min(one.total, other.total):
-        return one.total < other.total
-    return (one.bytes_moved, one.total) < (other.bytes_moved, other.total)
+        """The plan that is taken, with what the others would have cost."""
+        plan = min(self.plans, key=lambda each: (each.cost.bytes_moved, each.cost.total))
+        plan.rivals = {name: cost for name, cost in self.costs.items() if name != plan.policy}
+        return plan

@@ -75,7 +75,7 @@ class Story:
                 html.escape(name),
                 f"{each.tasks:,}",
                 f"{each.seconds:.3f} s",
-                _milliseconds(each.seconds, each.tasks),
+                _mean(each.seconds, each.tasks),
             ]
             for name, each in kernels
         ]

@@ -31,7 +31,10 @@ from linnet.engines.mpi.root import Held, Root, RootPart
 from linnet.engines.threads import available_cores
 from linnet.errors import InputError, JobError
 from linnet.events import Events, Sink
+from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster, Node
+from linnet.planning.plan import Plan
+from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import Index, Tile, TiledArray, TileKey, amount, human
 
@@ -46,17 +49,6 @@ class MPI:
     Started by `mpiexec -n 4 python -m linnet run script.py`, the script runs on rank 0 with this engine. In
     a script that is started on all ranks, `ln.init("mpi")` returns on rank 0 only: the others work for it
     there, and end with it. Without `mpiexec` there is one rank, this process.
-
-    >>> import numpy as np
-    >>> from linnet.programs import TileProgram
-    >>> double = TileProgram.from_source('''
-    ... def double(A: In, B: Out, N: int):
-    ...     for i in range(N):
-    ...         B[i] = add(A[i], A[i])
-    ... ''')
-    >>> a = TiledArray.from_numpy(np.arange(5), tile=2)
-    >>> MPI(workers=1).run(double.bind(N=3), {"A": a})["B"].to_numpy()
-    array([0, 2, 4, 6, 8])
     """
 
     def __init__(
@@ -126,6 +118,15 @@ class MPI:
         outputs = part.outcome(_present(part, inputs, held))
         self._count(part)
         return outputs
+
+    def planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan:
+        """The plan that a run of this program on these inputs follows."""
+        homes = {
+            TileKey(name, index): ref.rank
+            for name, refs in self._split(inputs)[1].items()
+            for index, ref in zip(inputs[name].layout.indices(), refs, strict=True)
+        }
+        return choose(Workload.of(bound, inputs, homes), self.cluster, self.policy)
 
     def _order(
         self, bound: BoundProgram, events: Sink, placed: tuple[str, ...], held: Mapping[str, list[Held]]

@@ -122,13 +122,17 @@ def unpacked(data: memoryview) -> tuple[Header, memoryview]:
     return header, data[start + text :]
 
 
-def tile_header(kind: Kind, run: int, number: int, tile: NDArray[Any]) -> Header:
-    """The header of a message with a tile, which lies in one piece of memory."""
+def check_sendable(tile: NDArray[Any]) -> None:
+    """Refuse a tile whose elements mean nothing to another process."""
     if tile.dtype.kind not in _KINDS:
         raise InputError(
             f"a tile of dtype {tile.dtype} cannot go to another rank: tiles there hold numbers, Booleans, "
             "datetime64, timedelta64, or bytes and text of one length; convert it first"
         )
+
+
+def tile_header(kind: Kind, run: int, number: int, tile: NDArray[Any]) -> Header:
+    """The header of a message with a tile, which lies in one piece of memory."""
     order = "C" if tile.flags.c_contiguous else "F"
     return Header(kind, run, number, tile.nbytes, order, tile.shape, tile.dtype.str)
 

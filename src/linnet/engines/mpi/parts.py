@@ -16,7 +16,7 @@ from linnet.engines.blas import blas_threads
 from linnet.engines.mpi import news
 from linnet.engines.mpi.checkpoint import Checkpoint
 from linnet.engines.mpi.derived import Derived, Plans, going_on
-from linnet.engines.mpi.messages import Header, Kind
+from linnet.engines.mpi.messages import Header, Kind, check_sendable
 from linnet.engines.mpi.orders import Order, held_inputs, learn, read_order
 from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.work import Work
@@ -94,12 +94,14 @@ class Part:
 
     def give(self, target: int, tile: int, value: Tile, sent: Callable[[], None]) -> None:
         """Send a tile that a rank asked for."""
+        check_sendable(value)
         derived = self.derived
         first = derived.work.producer[tile] < 0 and derived.placement.homes[tile] == target
         self._peers.send(target, Kind.INPUT if first else Kind.TILE, self.number, tile, value, sent)
 
     def bring(self, tile: int, value: Tile, sent: Callable[[], None]) -> None:
         """Send a tile of an output to rank 0."""
+        check_sendable(value)
         self._peers.send(0, Kind.RESULT, self.number, tile, value, sent)
 
     def load(self, tiles: list[int]) -> None:
@@ -154,7 +156,10 @@ class _Member(Part):
 
     def ended(self) -> None:
         self.tell()
-        self._runs.keep(self.number, self.work.held())
+        held = self.work.held()
+        for value in held.values():
+            check_sendable(value)
+        self._runs.keep(self.number, held)
         self._runs.end(self.number)
         self._peers.send(0, Kind.DONE, self.number, body=msgpack.packb(self.counted()))
 
@@ -203,7 +208,7 @@ class Runs:
             part.close()
         else:
             for message in early:
-                part.handle(*message)
+                self._hand_over(part, *message)
 
     def get(self, number: int) -> Part | None:
         """A run that has begun and is not over."""
@@ -217,7 +222,13 @@ class Runs:
             if part is None and (header.run in self._announced or header.run > self._latest):
                 self._early.setdefault(header.run, []).append((header, source, body))
         if part is not None:
+            self._hand_over(part, header, source, body)
+
+    def _hand_over(self, part: Part, header: Header, source: int, body: Any) -> None:
+        try:
             part.handle(header, source, body)
+        except Exception as error:  # a run that fails must not end the thread that talks
+            part.failed(error, None)
 
     def end(self, number: int) -> bool:
         """A run is over here; False if it was before."""

@@ -307,11 +307,7 @@ class RootPart(Part):
         return place if fits else None
 
     def _result(self, tile: int, value: Tile) -> None:
-        try:
-            self.work.tiles.collect(self.derived.work.key(tile), value)
-        except LinnetError as error:
-            self._end(error)
-            return
+        self.work.tiles.collect(self.derived.work.key(tile), value)
         with self._counting:
             self._missing.discard(tile)
         self._end_if_done()

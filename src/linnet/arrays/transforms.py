@@ -18,6 +18,7 @@ from linnet.arrays.building import each_tile, permuted
 from linnet.arrays.core import as_node, axis_of, chunked, wrap
 from linnet.arrays.elementwise import apply
 from linnet.arrays.wholes import whole_along
+from linnet.kernels.transform import transformed
 from linnet.tiles import Layout
 
 _LEAST_FACTOR = 16
@@ -38,18 +39,9 @@ def _transform(name: str, x: Any, n: int | None, axis: int, norm: str | None) ->
         return _four_step(name, wrap(node), axis, norm, split)
     whole = whole_along(node, (axis,))
     edges = list(whole.layout.boundaries)
-    edges[axis] = (0, _length(name, node.shape[axis], n))
+    edges[axis] = (0, transformed(name, node.shape[axis], n))
     attributes = {"name": name, "n": n, "axis": axis, "norm": norm}
     return wrap(each_tile("transform", whole, made.dtype, Layout(tuple(edges)), **attributes))
-
-
-def _length(name: str, length: int, n: int | None) -> int:
-    """Elements of the result along the axis."""
-    if name in ("rfft", "ihfft"):
-        return (length if n is None else n) // 2 + 1
-    if name in ("irfft", "hfft"):
-        return 2 * (length - 1) if n is None else n
-    return length if n is None else n
 
 
 def _factor(length: int) -> tuple[int, int] | None:

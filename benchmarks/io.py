@@ -207,8 +207,9 @@ def s3(sizes: Sizes, folder: Path) -> list[Row]:
     flat = values[0]
     numbers = range(sizes.s3_chunks)
     with s3_server(folder / "s3") as server:
-        store = S3Store(server.bucket, **server.options)
-        given = server.options
+        # A disk whose writes are throttled lets the store answer late.
+        given = server.options | {"client_options": server.options["client_options"] | {"timeout": "300s"}}
+        store = S3Store(server.bucket, **given)
         url = f"{server.url}/x.zarr"
 
         def write() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import ceil, log2
+
 import numpy as np
 import pytest
 
+import linnet as ln
 from linnet.algorithms import cholesky as cholesky_programs
 from linnet.algorithms.gemm import accumulated_gemm, gemm
 from linnet.errors import InputError
@@ -145,6 +148,72 @@ def test_cholesky_is_placed_on_a_grid():
     plan = choose(work, Cluster(4))
     assert plan.policy.endswith("2×2")
     assert plan.seconds < choose(work, Cluster(4), "round-robin").seconds
+
+
+# ---- expressions
+
+
+def array(*shape, chunks):
+    return ln.asarray(np.broadcast_to(np.zeros(1), shape), chunks=chunks)
+
+
+def rounds(plan):
+    """The longest chain of messages of which each waits for the one before."""
+    work, placement = plan.work, plan.placement
+    waited = np.zeros(work.tiles, int)
+    for task in work.order:
+        operands = work.reads(task)
+        away = placement.homes[operands] != placement.nodes[task]
+        waited[work.writes(task)] = (waited[operands] + away).max(initial=0)
+    return int(waited.max(initial=0))
+
+
+@pytest.mark.parametrize("policy", ["auto", "lshs"])
+@pytest.mark.parametrize("nodes", [1, 2, 3, 5, 8, 13, 16, 31, 64])
+def test_the_table_of_the_thesis(nodes, policy):
+    """Element-wise 0; sum and XᵀY k − 1 tiles, in ⌈log₂ k⌉ rounds.
+
+    LSHS may take one tile more, to bring the result where its layout wants it: so does NumS.
+    """
+    x, y = (array(nodes * 300, 50, chunks=(100, 50)) for _ in range(2))
+    cluster = Cluster(nodes)
+    assert ln.plan(2 * x + y, cluster, policy).bytes_moved == 0
+    for expression in (x.sum(axis=0), x.T @ y):
+        plan = ln.plan(expression, cluster, policy)
+        assert nodes - 1 <= plan.transfers <= nodes - (policy == "auto")
+        assert rounds(plan) <= ceil(log2(nodes))
+
+
+@pytest.mark.parametrize("root", [2, 3, 4, 8])
+def test_an_outer_product_receives_a_row_and_a_column(root):
+    nodes, own = root * root, 2
+    x, y = array(nodes * own * 50, 50, chunks=50), array(50, nodes * own * 50, chunks=50)
+    plan = ln.plan(x @ y, Cluster(nodes))
+    assert (plan.bytes_in == 2 * (root - 1) * own * 50 * 50 * 8).all()
+    assert plan.bytes_moved == plan.lower_bound
+
+
+def test_an_inner_product_of_512_tiles_on_16_nodes():
+    """NumS' LSHS moves 256 elements, at most 48 into one node."""
+    x, y = (array(2048, 4, chunks=4) for _ in range(2))
+    plan = ln.plan(x.T @ y, Cluster(16))
+    assert plan.bytes_moved == 240 * 8
+    assert plan.bytes_in.max() <= 64 * 8
+
+
+def test_a_sum_of_24_tiles_on_8_nodes_takes_7_messages():
+    """NumS takes 14."""
+    assert ln.plan(array(24, 10, chunks=(1, 10)).sum(axis=0), Cluster(8)).transfers == 7
+
+
+def test_a_newton_step_moves_what_its_sums_are():
+    """The gradient and the Hessian of a logistic regression: one tile of each from every node but one."""
+    rows, d, nodes = 64, 16, 4
+    x, y = array(rows * 1000, d, chunks=(1000, d)), array(rows * 1000, 1, chunks=(1000, 1))
+    mu = 1 / (1 + ln.exp(-(x @ ln.asarray(np.zeros((d, 1))))))
+    found = ln.plan([x.T @ (mu - y), x.T @ (mu * (1 - mu) * x)], Cluster(nodes))
+    assert found.bytes_moved == (nodes - 1) * (d * d + d) * 8
+    assert found.peak_memory.max() <= 1.1 * found.peak_memory.min()
 
 
 # ---- release

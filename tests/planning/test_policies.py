@@ -18,7 +18,7 @@ from linnet.errors import InputError
 from linnet.planning.accounting import transfers
 from linnet.planning.cluster import Cluster, Link, Node
 from linnet.planning.compiled import library
-from linnet.planning.layout import NodeLayout, factorisations, node_grids
+from linnet.planning.layout import NodeLayout, even_grid, factorisations, node_grids
 from linnet.planning.policies import walks
 from linnet.planning.policies.grid import Summa
 from linnet.planning.policies.joins import joins
@@ -150,19 +150,20 @@ def rounds(work, cluster, policy):
 
 
 @pytest.mark.parametrize("nodes", [1, 3, 4, 16])
-@pytest.mark.parametrize("policy", [Owner(), Locality(), Improved()])
+@pytest.mark.parametrize("policy", [Owner(), Locality(), Thesis(), Improved()])
 def test_element_wise_moves_nothing(nodes, policy):
     work = Workload.of(programs.divided.bind(N=37), {"A": tiled(148, tile=4), "B": tiled(148, tile=4)})
     assert moved(work, Cluster(nodes), policy) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("policy", [Locality(), Improved()])
 @pytest.mark.parametrize("nodes", [1, 2, 4, 8, 16, 32, 64])
-def test_a_sum_moves_one_tile_from_every_node_but_one(nodes):
+def test_a_sum_moves_one_tile_from_every_node_but_one(nodes, policy):
     work = Workload.of(programs.tree.bind(N=4 * nodes), {"A": tiled(16 * nodes, tile=4)})
     cluster = Cluster(nodes)
-    total, _, messages = moved(work, cluster, Locality())
+    total, _, messages = moved(work, cluster, policy)
     assert (total, messages) == (4 * (nodes - 1), nodes - 1)
-    assert rounds(work, cluster, Locality()) == log2(nodes)
+    assert rounds(work, cluster, policy) == log2(nodes)
 
 
 def test_a_sum_of_512_tiles_on_16_nodes():
@@ -231,15 +232,17 @@ def spread(A: In, B: Out, N: int):
 # ---- the thesis' search
 
 
-def brute_force(work, cluster, layout):
+def brute_force(work, cluster):
     """Eq. 3.2 from its words: the state is copied for every option, and all nodes are looked at."""
     state = np.zeros((cluster.count, 3), int)
     where = {tile: set() for tile in range(work.tiles)}
     home, nodes = {}, np.full(work.count, -1)
 
     def by_layout(tile):
-        index = work.tile_index[work.tile_array[tile]][tile - work.first[work.tile_array[tile]]]
-        return int(layout.nodes(index[None, :])[0])
+        array = work.tile_array[tile]
+        index = work.tile_index[array]
+        layout = NodeLayout(even_grid(cluster.count, tuple(index.max(axis=0) + 1)), contiguous=True)
+        return int(layout.nodes(index)[tile - work.first[array]])
 
     def transition(state, task, node):
         state = state.copy()
@@ -274,9 +277,7 @@ def brute_force(work, cluster, layout):
 @pytest.mark.parametrize("nodes", [2, 4, 6])
 def test_the_thesis_search_is_equation_3_2(name, nodes):
     work, cluster = CASES[name](), Cluster(nodes)
-    axes = {"product": 2, "cholesky": 2, "tree": 1, "chain": 1, "qr": 2}[name]
-    grid = {1: (nodes,), 2: {2: (2, 1), 4: (2, 2), 6: (3, 2)}[nodes]}[axes]
-    assert np.array_equal(Thesis().place(work, cluster).nodes, brute_force(work, cluster, NodeLayout(grid)))
+    assert np.array_equal(Thesis().place(work, cluster).nodes, brute_force(work, cluster))
 
 
 def test_the_thesis_search_refuses_many_tasks():

@@ -204,7 +204,8 @@ def _pieces(work: Workload, cluster: Cluster) -> Bound:
     pieces = int(connected_components(links, directed=False)[0])
     least = int(work.tile_bytes[ties].min())
     needed = messages(pieces, min(cluster.count, work.count))
-    kind = "element-wise" if not needed else f"{pieces} piece{'s' * (pieces != 1)} that hang together"
+    together = "one piece that hangs together" if pieces == 1 else f"{pieces} pieces that hang together"
+    kind = together if needed else "element-wise"
     return Bound(kind, needed * least, needed * least / cluster.count)
 
 

@@ -132,10 +132,10 @@ def node_grids(count: int, extents: Sequence[int]) -> list[Grid]:
     return [grid for grid, used in busy.items() if used == most]
 
 
-def even_grid(count: int, axes: int) -> Grid:
-    """The grid whose axes are most alike, longer ones first.
+def even_grid(count: int, extents: Sequence[int]) -> Grid:
+    """Of the grids that can matter the one whose axes are most alike, longer ones first.
 
-    >>> even_grid(16, 2), even_grid(8, 2), even_grid(7, 2), even_grid(8, 3)
-    ((4, 4), (4, 2), (7, 1), (2, 2, 2))
+    >>> even_grid(16, (8, 8)), even_grid(8, (8, 8)), even_grid(16, (100, 1)), even_grid(8, (5, 5, 5))
+    ((4, 4), (4, 2), (16, 1), (2, 2, 2))
     """
-    return max(factorisations(count, max(axes, 1)), key=lambda grid: (-sum(grid), grid))
+    return max(node_grids(count, extents), key=lambda grid: (-sum(grid), grid))

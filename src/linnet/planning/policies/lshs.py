@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from linnet.errors import InputError
 from linnet.planning.cluster import Cluster
-from linnet.planning.layout import NodeLayout
+from linnet.planning.layout import NodeLayout, even_grid
 from linnet.planning.placement import Placement, placed
 from linnet.planning.policies.spreading import (
     array_extents,
@@ -18,6 +18,7 @@ from linnet.planning.policies.spreading import (
     ending,
     grid_for,
     in_blocks,
+    loop_extents,
 )
 from linnet.planning.policies.walks import LATER, Walks
 from linnet.planning.workload import Workload
@@ -31,10 +32,13 @@ MOST = 10_000
 class Thesis:
     """LSHS as in the thesis: for comparison.
 
-    Inputs and results lie in a block-cyclic layout. Every other task goes to the one of the nodes that hold
-    its operands for which max memory + max network in + max network out over all nodes, in elements, is
-    least after it ran there (eq. 3.2). Nothing is freed, and time is not looked at. The thesis samples the
-    next task at random; here it is the most urgent one, and of equal nodes the first.
+    Each input and result lies in blocks over a grid of nodes. Every other task goes to the one of the nodes
+    that hold its operands for which max memory + max network in + max network out over all nodes, in
+    elements, is least after it ran there (eq. 3.2). Nothing is freed, and time is not looked at.
+
+    The thesis samples the next task at random; here it is the most urgent one, and of equal nodes the first.
+    There a sum pairs what lies on one node; here a program says who meets whom, and those are neighbours: so
+    blocks are contiguous, not dealt out.
     """
 
     name = "lshs"
@@ -46,15 +50,15 @@ class Thesis:
                 f'policy "lshs" (as in the thesis) takes up to {MOST:,} tasks, and there are {work.count:,}; '
                 'use "lshs-improved", which takes any number'
             )
-        layout = _layout(work, cluster)
         nodes = np.full(work.count, -1, np.int32)
         homes = work.given_homes.copy()
         free = np.flatnonzero((work.producer < 0) & (homes < 0) & (np.diff(work.reader_start) > 0))
-        homes[free] = by_layout(work, layout, free)
+        homes[free] = _in_blocks(work, cluster, free)
         tasks, tiles = _laid_out(work)
-        nodes[tasks] = by_layout(work, layout, tiles)
-        rest = np.flatnonzero((nodes < 0) & (np.diff(work.read_start) == 0))
-        by_loops(work, layout, rest, nodes)
+        nodes[tasks] = _in_blocks(work, cluster, tiles)
+        by_loops(
+            work, in_blocks(cluster), np.flatnonzero((nodes < 0) & (np.diff(work.read_start) == 0)), nodes
+        )
         Walks.of(work, cluster).lshs(nodes, homes)
         return Placement(nodes, homes)
 
@@ -73,9 +77,9 @@ class Improved:
         """Place all tasks, one by one."""
         wish = np.full(work.count, -1, np.int32)
         tasks, tiles = ending(work)
-        wish[tasks] = by_layout(work, _layout(work, cluster), tiles)
+        wish[tasks] = by_layout(work, NodeLayout(grid_for(cluster, array_extents(work, tiles))), tiles)
         first = np.flatnonzero(beginning(work))
-        by_loops(work, in_blocks(cluster), first, wish)
+        by_loops(work, in_blocks(cluster, even_grid(cluster.count, loop_extents(work, first))), first, wish)
         wish[creating(work)] = LATER
         walks = Walks.of(work, cluster)
         nodes = walks.greedy(wish, work.given_homes.copy())
@@ -83,8 +87,16 @@ class Improved:
         return placed(work, cluster, nodes)
 
 
-def _layout(work: Workload, cluster: Cluster) -> NodeLayout:
-    return NodeLayout(grid_for(cluster, len(array_extents(work, ending(work)[1]))))
+def _in_blocks(work: Workload, cluster: Cluster, tiles: Numbers) -> NDArray[np.int32]:
+    """The nodes of tiles: each array in blocks over the grid that suits it."""
+    found = np.zeros(len(tiles), np.int32)
+    arrays = work.tile_array[tiles]
+    present: list[int] = np.unique(arrays).tolist()
+    for array in present:
+        mine = tiles[arrays == array]
+        layout = NodeLayout(grid_for(cluster, array_extents(work, mine)), contiguous=True)
+        found[arrays == array] = by_layout(work, layout, mine)
+    return found
 
 
 def _laid_out(work: Workload) -> tuple[Numbers, Numbers]:

@@ -48,6 +48,6 @@ class Owner:
         """Place results, then all tasks from the last to the first."""
         nodes = np.full(work.count, -1, np.int32)
         tasks, tiles = ending(work)
-        grid = self.grid or grid_for(cluster, len(array_extents(work, tiles)))
+        grid = self.grid or grid_for(cluster, array_extents(work, tiles))
         nodes[tasks] = by_layout(work, NodeLayout(grid), tiles)
         return completed(Walks.of(work, cluster), nodes, backward_first=True)

@@ -116,9 +116,9 @@ def grids_for(cluster: Cluster, extents: tuple[int, ...]) -> list[Grid]:
     return [cluster.grid] if cluster.grid is not None else node_grids(cluster.count, extents)
 
 
-def grid_for(cluster: Cluster, axes: int) -> Grid:
+def grid_for(cluster: Cluster, extents: tuple[int, ...]) -> Grid:
     """The grid that was asked for, or the most even one."""
-    return cluster.grid if cluster.grid is not None else even_grid(cluster.count, axes)
+    return cluster.grid if cluster.grid is not None else even_grid(cluster.count, extents)
 
 
 def completed(walks: Walks, nodes: Nodes, *, backward_first: bool) -> Placement:

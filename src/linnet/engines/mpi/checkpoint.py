@@ -26,6 +26,9 @@ from linnet.tiles import Tile, TiledArray, TileKey
 from linnet.tiles.codec import decoded, encoded
 from linnet.workers.stores.directory import DirectoryStore
 
+_LATEST = 3
+"""What was needed at so many times is kept: now, and at the two times before."""
+
 
 @lru_cache(maxsize=8)
 def _store(folder: str) -> DirectoryStore:
@@ -45,53 +48,87 @@ def name_of(program: bytes, inputs: Mapping[str, TiledArray], origins: Mapping[s
     return made.hexdigest()
 
 
-def tile_name(run: str, key: TileKey) -> str:
-    """Where a tile of a run is stored."""
-    return f"{run}/{key.array}/{'.'.join(map(str, key.index)) or '-'}"
-
-
 class _Writing(NamedTuple):
-    """A tile to be written."""
+    """A tile to be written, or nothing, and what comes after that."""
 
-    key: TileKey
-    tile: Tile
+    key: TileKey | None
+    tile: Tile | None
     saved: Callable[[], None]
     failed: Callable[[Exception], None]
 
 
 class Checkpoint:
-    """Tiles of one run that are written down, as one rank sees them; a thread of its own writes them."""
+    """Tiles of one run that are written down, as one rank sees them; a thread of its own writes them.
 
-    def __init__(self, folder: str, run: str) -> None:
-        self._store, self._run = _store(folder), run
+    Ranks that hold the same tile write it under names of their own, so that each may delete what it wrote.
+    """
+
+    def __init__(self, folder: str, run: str, rank: int) -> None:
+        self._store, self._run, self._rank = _store(folder), run, rank
         self._lock = threading.Lock()
+        self._names: dict[str, str] | None = None
         self._written: set[TileKey] = set()
+        self._needed: deque[set[TileKey]] = deque(maxlen=_LATEST)
         self._waiting: deque[_Writing] = deque()
         self._busy = False
 
+    # ---- reading
+
     def stored(self, work: Workload) -> NDArray[np.bool_]:
         """Which tiles of a program are there."""
-        names = {name for name, _ in self._store.list(f"{self._run}/")}
+        names = self._there()
         found = np.zeros(work.tiles, bool)
         if names:
             for tile in np.flatnonzero(work.producer >= 0).tolist():
-                found[tile] = tile_name(self._run, work.key(tile)) in names
+                found[tile] = self._name(work.key(tile)) in names
         return found
 
     def load(self, key: TileKey) -> Tile:
         """A tile that was written down."""
-        name = tile_name(self._run, key)
-        tile = np.array(decoded(self._store.get(name), name), order="K")
+        name = self._there().get(self._name(key), self._name(key))
+        return np.array(decoded(self._store.get(name), name), order="K")
+
+    def _there(self) -> dict[str, str]:
+        """Tiles that were there when the run began: their names, and those of their files."""
         with self._lock:
-            self._written.add(key)
-        return tile
+            if self._names is None:
+                found = (name for name, _ in self._store.list(f"{self._run}/"))
+                self._names = {name.rpartition("=")[0]: name for name in found}
+            return self._names
+
+    def _name(self, key: TileKey) -> str:
+        return f"{self._run}/{key.array}/{'.'.join(map(str, key.index)) or '-'}"
+
+    def _file(self, key: TileKey) -> str:
+        return f"{self._name(key)}={self._rank}"
+
+    # ---- writing
 
     def save(
         self, key: TileKey, tile: Tile, saved: Callable[[], None], failed: Callable[[Exception], None]
     ) -> None:
         """Write a tile down, unless it was before; then call `saved`, or `failed` if that cannot be."""
+        self._queue(_Writing(key, tile, saved, failed))
+
+    def needed(
+        self, keys: set[TileKey], saved: Callable[[], None], failed: Callable[[Exception], None]
+    ) -> None:
+        """All that is needed now was given to be saved: what has not been for some time is deleted.
+
+        When this is called again, all ranks must have written what they were given by then: so there is
+        always one time of which all is there.
+        """
+        self._needed.append(keys)
+        if len(self._needed) == _LATEST:
+            with self._lock:
+                gone = self._written.difference(*self._needed)
+                self._written -= gone
+            self._store.delete(map(self._file, gone))
+        self._queue(_Writing(None, None, saved, failed))
+
+    def _queue(self, writing: _Writing) -> None:
         with self._lock:
-            self._waiting.append(_Writing(key, tile, saved, failed))
+            self._waiting.append(writing)
             start, self._busy = not self._busy, True
         if start:
             POOL.start(self._write)
@@ -102,22 +139,22 @@ class Checkpoint:
                 if not self._waiting:
                     self._busy = False
                     return
-                each = self._waiting.popleft()
-                new = each.key not in self._written
-                self._written.add(each.key)
+                key, tile, saved, failed = self._waiting.popleft()
             try:
-                if new:
-                    self._store.put(tile_name(self._run, each.key), encoded(each.tile))
+                if key is not None and tile is not None and key not in self._written:
+                    self._store.put(self._file(key), encoded(tile))
+                    with self._lock:
+                        self._written.add(key)
             except Exception as error:
-                each.failed(error)
+                failed(error)
             else:
-                each.saved()
+                saved()
 
     def tidy(self, work: Workload) -> None:
         """The run is over: only its outputs are kept."""
-        outputs = {tile_name(self._run, work.key(tile)) for tile in np.flatnonzero(outputs_of(work)).tolist()}
+        outputs = {self._name(work.key(tile)) for tile in np.flatnonzero(outputs_of(work)).tolist()}
         names = [name for name, _ in self._store.list(f"{self._run}/")]
-        self._store.delete(name for name in names if name not in outputs)
+        self._store.delete(name for name in names if name.rpartition("=")[0] not in outputs)
 
     def close(self) -> None:
         """Write nothing more."""

@@ -157,7 +157,7 @@ class MPI:
         with self._counting:
             again = self._names[digest] = self._names.get(digest, -1) + 1
         name = f"{digest}-{again}"  # a script may well run one program on the same data twice
-        stored = Checkpoint(self.checkpoint, name).stored(self._root.plans.get(packed, problem).work)
+        stored = Checkpoint(self.checkpoint, name, 0).stored(self._root.plans.get(packed, problem).work)
         bits = np.packbits(stored).tobytes() if stored.any() else b""
         return replace(order, folder=self.checkpoint, name=name, stored=bits)
 

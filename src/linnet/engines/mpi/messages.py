@@ -69,6 +69,8 @@ class Kind(IntEnum):
     """Tiles of outputs that stayed with the rank and are needed no more; the body lists their numbers."""
     SAVE = 15
     """Tiles in memory are to be written down, so that the run can go on from them."""
+    SAVED = 16
+    """The rank has done that."""
 
 
 TILES = frozenset({Kind.TILE, Kind.INPUT, Kind.RESULT, Kind.HELD})

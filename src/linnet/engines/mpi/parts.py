@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -22,6 +23,7 @@ from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.work import Work
 from linnet.engines.pool import POOL
 from linnet.engines.telling import Telling
+from linnet.errors import LinnetError
 from linnet.events import Progress
 from linnet.programs import Task
 from linnet.tiles import Tile, TiledArray
@@ -43,7 +45,7 @@ class Part:
         self._peers, self.number, self.derived = peers, number, derived
         self._told = news.Told(order.wanted)
         self._stack = ExitStack()
-        self._checkpoint = Checkpoint(order.folder, order.name) if order.folder else None
+        self._checkpoint = Checkpoint(order.folder, order.name, peers.rank) if order.folder else None
         self.work = Work(
             derived,
             order,
@@ -119,14 +121,23 @@ class Part:
     def save(self, tile: int, value: Tile, saved: Callable[[], None]) -> None:
         """Write a tile down, on another thread."""
         assert self._checkpoint is not None
-        self._checkpoint.save(
-            self.derived.share.keys[tile], value, saved, lambda error: self.failed(error, None)
-        )
+        self._checkpoint.save(self.derived.share.keys[tile], value, saved, self._not_saved)
+
+    def _not_saved(self, error: Exception) -> None:
+        self.failed(error, None)
 
     def save_all(self) -> None:
-        """Write down all that is needed and can be."""
-        for tile, value in self.work.hold_written():
+        """Write down all that is needed."""
+        assert self._checkpoint is not None
+        held, keys = self.work.hold_written(), self.derived.share.keys
+        for tile, value in held:
             self.save(tile, value, lambda tile=tile: self.work.let_go(tile))
+        results = {keys[tile] for tile in self.derived.share.results}
+        self._checkpoint.needed(results | {keys[tile] for tile, _ in held}, self.saved, self._not_saved)
+
+    def saved(self) -> None:
+        """All that was needed is written down."""
+        self._peers.send(0, Kind.SAVED, self.number)
 
     def ended(self) -> None:
         """All is done and sent."""
@@ -170,8 +181,10 @@ class _Member(Part):
 
 
 def packed_failure(error: BaseException, task: Task | None) -> bytes:
-    """An error as rank 0 hears of it."""
-    return msgpack.packb([type(error).__name__, str(error), task])
+    """An error as rank 0 hears of it; where it was raised, if that is not said in it."""
+    known = isinstance(error, LinnetError)
+    trace = "" if known else "\n" + "".join(traceback.format_tb(error.__traceback__)).rstrip()
+    return msgpack.packb([type(error).__name__, f"{error}{trace}", task])
 
 
 class Runs:

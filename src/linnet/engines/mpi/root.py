@@ -73,6 +73,8 @@ class Root(Runs):
         super().__init__(peers)
         self.key = f"mpi-{id(self)}"
         """What tells tiles on these ranks from others."""
+        self.names = [f"rank {rank}" for rank in range(peers.size)]
+        """Of the ranks."""
         self.unneeded: deque[tuple[int, int, int]] = deque()
         """Tiles that ranks keep and that nobody holds: rank, run and number. Only ever appended to, so that
         this can be done wherever the garbage collector happens to run."""
@@ -201,7 +203,9 @@ class RootPart(Part):
         self._missing = self._awaited()
         """Tiles of outputs that other ranks send."""
         self._error: BaseException | None = None
-        self._name, self._every, self._saved = order.name, every, time.monotonic()
+        self._name, self._every, self._last_save = order.name, every, time.monotonic()
+        self._saving: set[int] = set()
+        """Ranks that are writing down what they need."""
         self.counts: list[Counted] = [Counted(0, 0, 0, 0)] * root.peers.size
         """What the ranks counted."""
 
@@ -253,11 +257,28 @@ class RootPart(Part):
                 self._hand_on(*happened)
             self._hand_on(0, self.work.done, self._told.taken())
             self._tell.progress(sum(self._done), self._tasks)
-            if self._checkpoint is not None and time.monotonic() - self._saved > self._every:
-                self._root.save(self.number)
-                self.save_all()
-                self._saved = time.monotonic()
+            if self._checkpoint is not None:
+                self._save_in_time()
         self._in_order.end()
+
+    def _save_in_time(self) -> None:
+        """Have all ranks write down what they need, if it is time and all have done so before."""
+        with self._counting:
+            due = not self._saving and time.monotonic() - self._last_save > self._every
+            if due:
+                self._saving = set(self._left)
+        if due:
+            self._last_save = time.monotonic()
+            self._root.save(self.number)
+            self.save_all()
+
+    def saved(self) -> None:
+        """Rank 0 has written down what it needs."""
+        self._rank_saved(0)
+
+    def _rank_saved(self, rank: int) -> None:
+        with self._counting:
+            self._saving.discard(rank)
 
     def _hand_on(self, rank: int, done: int, events: list[Event]) -> None:
         self._done[rank] = max(self._done[rank], done)
@@ -290,6 +311,8 @@ class RootPart(Part):
                     self._end(JobError(_other_plan(source, self.derived.bound)))
             case Kind.FAILED:
                 self._end(read_failure(body, self.derived.bound, source))
+            case Kind.SAVED:
+                self._rank_saved(source)
             case Kind.DONE:
                 self._rank_done(source, Counted(*msgpack.unpackb(body)))
             case _:
@@ -315,6 +338,7 @@ class RootPart(Part):
     def _rank_done(self, rank: int, counted: Counted) -> None:
         with self._counting:
             self._left.discard(rank)
+            self._saving.discard(rank)
             self.counts[rank] = counted
         self._happened.put((rank, counted.done, []))
         self._end_if_done()

@@ -164,6 +164,7 @@ class Work:
             self._is_here(tile)
             self._fetch()
             slots = self._called()
+            self._end_if_done()
         self._start(slots)
 
     def hold_written(self) -> list[tuple[int, Tile]]:
@@ -328,7 +329,9 @@ class Work:
 
     def _end_if_done(self) -> None:
         """The lock is held."""
-        if not self._over and self.done == len(self._finished) and not self._sending and not self._stopping:
+        fetched = self._next == len(self._share.coming) and not self._expected
+        done = self.done == len(self._finished) and fetched and not self._sending
+        if done and not self._over and not self._stopping:
             self._over = True
             self._post.ended()
 

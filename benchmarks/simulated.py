@@ -30,16 +30,19 @@ from linnet.algorithms.gemm import accumulated_gemm
 from linnet.planning.calibration import Calibration, calibrate
 from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster, Link, Node
+from linnet.planning.placement import Policy
 from linnet.planning.plan import Plan
-from linnet.planning.views import duration
+from linnet.planning.policies.owner import Owner
 from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import Layout, TiledArray, human
 
-CORES, MEMORY = 18, 60 * 10**9
+CORES = 18
 LINK = Link(latency=1e-4, bandwidth=1.25e9)
 RATE = 2 * 262_144**3 / 1.4e6
 """Operations a second of a core: ScaLAPACK's GEMM in the paper's Table 2."""
+MANY = 100_000
+"""Tasks above which not all policies compete."""
 SCALAPACK, NUMPYWREN, PIPELINING = 2_417.0, 3_100.0, 1.4
 """Seconds of Cholesky of 256K on 180 cores (Table 1); and what pipelining gained there (Section 5.4)."""
 
@@ -75,8 +78,14 @@ def workload(bound: BoundProgram, tile: int) -> Workload:
 
 
 def planned(work: Workload, cluster: Cluster, known: Calibration) -> Run:
-    """Nodes keep tiles, and the cheapest plan says what moves."""
-    return _run(choose(work, cluster, "auto", known.seconds(work, cluster)))
+    """Nodes keep tiles, and a plan says what moves: the cheapest one where that is found within seconds."""
+    policy = "auto" if work.count <= MANY else square(work, cluster)
+    return _run(choose(work, cluster, policy, known.seconds(work, cluster)))
+
+
+def square(work: Workload, cluster: Cluster) -> Policy:
+    """Whoever owns a tile computes it, on the grid of nodes that is most nearly a square."""
+    return min(Owner.variants(work, cluster), key=lambda policy: sum(policy.grid))
 
 
 def stateless(work: Workload, cores: int, known: Calibration, pipelined: bool) -> Run:
@@ -100,7 +109,7 @@ def _run(plan: Plan) -> Run:
 
 
 def row(what: str, target: str, run: Run, kept: bool | None = None, **more: Any) -> Row:
-    parts = [duration(run.seconds), f"{run.busy:.0%} busy", f"{human(run.moved)} moved"]
+    parts = [f"{run.seconds:,.0f} s", f"{run.busy:.0%} busy", f"{human(run.moved)} moved"]
     parts += [f"{human(run.memory)} a node"] if run.memory else []
     numbers = {"seconds": run.seconds, "busy": run.busy, "moved": run.moved, "memory": run.memory, **more}
     return Row(what, target, ", ".join([*parts, run.policy]), kept, numbers)
@@ -116,7 +125,7 @@ def cholesky_rows(known: Calibration, size: int, label: str) -> list[Row]:
     for cores in (180, 1800):
         what = f"Cholesky {label}, {cores:,} cores"
         paper = label == "256K" and cores == 180
-        ideal = f"all cores busy {duration(float(work.flops.sum()) / cores / RATE)}"
+        ideal = f"all cores busy {float(work.flops.sum()) / cores / RATE:,.0f} s"
         rows.append(
             row(f"{what}, planned", f"ScaLAPACK {SCALAPACK:,.0f} s" if paper else ideal,
                 planned(work, instances(cores), known), ideal=float(work.flops.sum()) / cores / RATE)
@@ -152,7 +161,7 @@ def block_rows(known: Calibration) -> list[Row]:
             found[tile] = stateless(work, cores, known, pipelined=True).seconds
         ordered = sorted(found, key=found.__getitem__)
         kept = ordered == [8192, 4096, 2048] if cores == 180 else ordered[-1] == 8192
-        shown = ", ".join(f"{tile}: {duration(seconds)}" for tile, seconds in found.items())
+        shown = ", ".join(f"{tile}: {seconds:,.0f} s" for tile, seconds in found.items())
         rows.append(
             Row(f"blocks of Cholesky 256K, {cores:,} cores, stateless", words, shown, kept, dict(found))
         )
@@ -172,7 +181,7 @@ def weak_rows(known: Calibration) -> list[Row]:
             ("stateless, pipelined", stateless(work, cores, known, pipelined=True)),
         ):
             rows.append(
-                row(f"Cholesky {label}, {cores:,} cores, {name}", f"all cores busy {duration(ideal)}", run,
+                row(f"Cholesky {label}, {cores:,} cores, {name}", f"all cores busy {ideal:,.0f} s", run,
                     cores=cores, size=size, ideal=ideal)
             )  # fmt: skip
     return rows
@@ -188,7 +197,7 @@ def product_rows(known: Calibration) -> list[Row]:
         ideal = float(work.flops.sum()) / cluster.workers / RATE
         run = planned(work, cluster, known)
         rows.append(
-            row(f"product of {tiles * 4}K on {nodes} nodes", f"all cores busy {duration(ideal)}", run,
+            row(f"product of {tiles * 4}K on {nodes} nodes", f"all cores busy {ideal:,.0f} s", run,
                 nodes=nodes, efficiency=ideal / run.seconds)
         )  # fmt: skip
     return rows
@@ -200,10 +209,10 @@ def speed_rows(known: Calibration) -> list[Row]:
     start = time.perf_counter()
     work = workload(cholesky.bind(N=181), 4096)
     read = time.perf_counter()
-    plan = choose(work, cluster, "owner", known.seconds(work, cluster))
+    plan = choose(work, cluster, square(work, cluster), known.seconds(work, cluster))
     seconds = plan.seconds
     end = time.perf_counter()
-    text = f"{end - start:.1f} s: {read - start:.1f} s for the workload, {end - read:.1f} s for plans"
+    text = f"{end - start:.1f} s: {read - start:.1f} s for the workload, {end - read:.1f} s for the plan"
     numbers = {"tasks": work.count, "seconds": end - start, "virtual": seconds}
     return [Row(f"simulating {work.count:,} tasks", "≤ 60 s", text, end - start <= 60, numbers)]
 

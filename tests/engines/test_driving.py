@@ -21,7 +21,7 @@ from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
 from linnet.engines.driving_tiles import Lost, RemoteTiles
 from linnet.errors import JobError, KernelError, ProgramError
 from linnet.events import Events, TaskFinished, TileDropped
-from linnet.planning.cluster import Cluster
+from linnet.planning.cluster import Node
 from linnet.planning.workload import Workload
 from linnet.programs import In, Out, Table, tile_program
 from linnet.testing import kernels as programs
@@ -38,6 +38,7 @@ class Crew:
         self, key: str, job: str, brief: bytes, nodes: int, chance: random.Random, losses: int
     ) -> None:
         self.key, self.job, self.workers = key, job, [1] * nodes
+        self.names = [str(node) for node in range(nodes)]
         self.brief, self.chance, self.losses = brief, chance, losses
         self.values: dict[int, tuple[int, Any]] = {}
         """What is there, and on which node."""
@@ -93,7 +94,8 @@ class Crew:
         alive = [node for node in range(len(self.workers)) if node not in self.dead]
         self.losses -= 1
         if self.chance.random() < 0.5:
-            self.workers.append(1)  # another comes for it
+            self.names.append(str(len(self.names)))  # another comes for it
+            self.workers.append(1)
         elif len(alive) == 1:
             return
         self.dead.add(self.chance.choice(alive))
@@ -111,9 +113,6 @@ class Crew:
     def cancel(self) -> None:
         self.waiting.clear()
 
-    def number(self, name: str) -> int:
-        return -1
-
     def finish(self) -> None:
         pass
 
@@ -130,9 +129,11 @@ class Here(Driven):
         self.chance = random.Random(seed)
         self.crew: Crew | None = None
 
-    @property
-    def cluster(self) -> Cluster:
-        return Cluster(self.nodes)
+    def moved(self) -> list[int]:
+        return [0] * self.nodes
+
+    def _nodes(self) -> dict[str, Node]:
+        return {str(node): Node() for node in range(self.nodes)}
 
     @property
     def key(self) -> str:
@@ -141,7 +142,7 @@ class Here(Driven):
     def _pickled(self, code: object) -> bytes:
         return cloudpickle.dumps(code)
 
-    def _crew(self, job: str, brief: bytes) -> Crew:
+    def _crew(self, job: str, brief: bytes, nodes: dict[str, Node]) -> Crew:
         self.crew = Crew(self.key, f"{self.key} {job}", brief, self.nodes, self.chance, self.losses)
         return self.crew
 
@@ -237,7 +238,7 @@ def test_what_stays_on_the_cluster_is_read_there():
     assert engine.planned(programs.doubled.bind(N=6), {"B": kept}).bytes_moved == 0  # type: ignore[union-attr]
     crew = engine.crew
     assert crew is not None
-    homes = engine._homes({"B": kept})
+    homes = engine._homes({"B": kept}, ["0", "1", "2"])
     assert len(homes) == 6
     assert np.array_equal(kept.to_numpy(), 2 * np.arange(6.0))
 
@@ -277,8 +278,8 @@ def test_without_nodes_the_run_ends():
     engine = Here(nodes=1)
     made = engine._crew
 
-    def dying(job: str, brief: bytes) -> Crew:
-        crew = made(job, brief)
+    def dying(job: str, brief: bytes, nodes: dict[str, Node]) -> Crew:
+        crew = made(job, brief, nodes)
         crew.dead.add(0)
         crew.put = lambda tiles, node: [crew.ref() for _ in tiles]  # type: ignore[method-assign]
         crew.submit = lambda number, node, order, operands: [crew.ref() for _ in order.kept]  # type: ignore[method-assign]

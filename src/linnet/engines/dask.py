@@ -20,7 +20,7 @@ from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Failed, Order, Report, attempt
 from linnet.engines.driving_tiles import Lost
 from linnet.errors import InputError, MissingExtraError
-from linnet.planning.cluster import Cluster, Node
+from linnet.planning.cluster import Node
 from linnet.tiles import Tile, amount
 
 if TYPE_CHECKING:
@@ -66,10 +66,6 @@ class Dask(Driven):
         return f"dask {self.client.id}"
 
     @property
-    def cluster(self) -> Cluster:
-        return Cluster([node for _, node in _nodes(self.client)])
-
-    @property
     def workers(self) -> int:
         """Threads of all workers together."""
         return self.cluster.workers
@@ -77,7 +73,7 @@ class Dask(Driven):
     def moved(self) -> list[int]:
         """Bytes of tiles that came to each worker from other workers, since this was asked last."""
         arrived: dict[str, int] = self.client.run(_arrived_here)
-        counts = [arrived.get(address, 0) - self._seen.get(address, 0) for address, _ in _nodes(self.client)]
+        counts = [arrived.get(address, 0) - self._seen.get(address, 0) for address in _nodes(self.client)]
         self._seen = arrived
         return counts
 
@@ -103,8 +99,11 @@ class Dask(Driven):
                 if self._managed and not self._runs:
                     self.client.amm.start()
 
-    def _crew(self, job: str, brief: bytes) -> _Crew:
-        crew = _Crew(self.client, self._name, f"{self._name}-{job}", brief, self.key)
+    def _nodes(self) -> dict[str, Node]:
+        return _nodes(self.client)
+
+    def _crew(self, job: str, brief: bytes, nodes: dict[str, Node]) -> _Crew:
+        crew = _Crew(self.client, self._name, f"{self._name}-{job}", brief, self.key, nodes)
         self._inboxes[crew.job] = crew
         return crew
 
@@ -146,14 +145,14 @@ def _found(
         )
 
 
-def _nodes(client: Any) -> list[tuple[str, Node]]:
+def _nodes(client: Any) -> dict[str, Node]:
     """Addresses of workers, each with the node it is, in an order that does not change between two looks."""
     known: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
     found = sorted(known.items(), key=lambda item: (str(item[1].get("name")), item[0]))
     if not found:
         client.wait_for_workers(1, timeout=30)
         return _nodes(client)
-    return [(address, Node(each["nthreads"], each["memory_limit"] or None)) for address, each in found]
+    return {address: Node(each["nthreads"], each["memory_limit"] or None) for address, each in found}
 
 
 class _Crew:
@@ -161,12 +160,13 @@ class _Crew:
 
     overwrites = True
 
-    def __init__(self, client: Any, topic: str, job: str, brief: bytes, key: str) -> None:
+    def __init__(
+        self, client: Any, topic: str, job: str, brief: bytes, key: str, nodes: dict[str, Node]
+    ) -> None:
         self.key, self.job = key, job
         self._client, self._topic = client, topic
-        nodes = _nodes(client)
-        self._addresses = [address for address, _ in nodes]
-        self.workers = [node.workers for _, node in nodes]
+        self.names = list(nodes)
+        self.workers = [node.workers for node in nodes.values()]
         self.inbox: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._brief: Any = brief
         if len(brief) > _INLINE:
@@ -176,7 +176,7 @@ class _Crew:
         self._inputs = itertools.count()
 
     def put(self, tiles: list[Tile], node: int) -> list[Any]:
-        where = None if node < 0 else [self._addresses[node]]
+        where = None if node < 0 else [self.names[node]]
         named = {f"{self.job}-in-{next(self._inputs)}": tile for tile in tiles}
         try:
             return self._scattered(named, where)
@@ -191,7 +191,7 @@ class _Crew:
         return list(scattered.values())
 
     def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
-        where = None if node < 0 else [self._addresses[node]]
+        where = None if node < 0 else [self.names[node]]
         name = f"{self.job}-{number}"
         sent = pickle.dumps(order)
         made = self._client.submit(
@@ -265,19 +265,16 @@ class _Crew:
         if flying:
             self._client.cancel(flying, force=True)
 
-    def number(self, name: str) -> int:
-        return self._addresses.index(name) if name in self._addresses else -1
-
     def finish(self) -> None:
         self._brief = b""  # a future, perhaps: whoever keeps tiles keeps this
 
     def gone(self) -> set[int]:
         alive = self._client.nthreads()
         for address, threads in alive.items():
-            if address not in self._addresses:
-                self._addresses.append(address)
+            if address not in self.names:
+                self.names.append(address)
                 self.workers.append(threads)
-        return {node for node, address in enumerate(self._addresses) if address not in alive}
+        return {node for node, address in enumerate(self.names) if address not in alive}
 
 
 def _work(job: str, number: int, topic: str, brief: bytes, sent: bytes, *values: Any) -> Any:

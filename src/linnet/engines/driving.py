@@ -58,8 +58,10 @@ class Crew(Protocol):
 
     key: str
     """What tells the cluster from others."""
+    names: list[str]
+    """Of the nodes; those that come during the run are further ones."""
     workers: list[int]
-    """Workers of each node."""
+    """Of each node, how many it has."""
     overwrites: bool
     """Whether a tile that arrives at a kernel may be overwritten where it is."""
 
@@ -87,16 +89,12 @@ class Crew(Protocol):
         """Break off all orders that have not ended; they are not heard of again."""
         ...
 
-    def number(self, name: str) -> int:
-        """The number of a node, by what a report calls it; -1 if it is not known."""
-        ...
-
     def finish(self) -> None:
         """The run is over, well or not."""
         ...
 
     def gone(self) -> set[int]:
-        """Nodes that are no longer there; those that came for them are further ones of `workers`."""
+        """Nodes that are no longer there; `names` and `workers` have those that came for them."""
         ...
 
 
@@ -320,7 +318,9 @@ class Drive:
         if sent is None:  # it was given up, and ended all the same
             return
         self._busy[sent.node] -= 1
-        node = sent.node if sent.node >= 0 else self._crew.number(report.node)
+        node = sent.node
+        if node < 0 and report.node in self._crew.names:
+            node = self._crew.names.index(report.node)
         for task, done in zip(sent.tasks, report.done, strict=True):
             self._finished[task] = True
             for tile, size in zip(self._work.writes(task).tolist(), done.written, strict=True):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.events import Events, Sink
 from linnet.kernels import get as get_kernel
 from linnet.planning.choosing import choose
-from linnet.planning.cluster import Cluster
+from linnet.planning.cluster import Cluster, Node
 from linnet.planning.plan import Plan
 from linnet.planning.schedule import finishing
 from linnet.planning.workload import Workload
@@ -29,6 +30,8 @@ from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
 
 _jobs = itertools.count(1)
+_FRESH = 1.0
+"""Seconds for which a look at the cluster is good enough to choose tiles by; runs look again."""
 _KEPT = 16
 """Plans that an engine keeps: a loop that runs one program on new data plans once."""
 _KEPT_TASKS = 50_000
@@ -53,12 +56,25 @@ class Driven(ABC):
         self.policy = policy
         """How tasks are placed; "engine" leaves it to the engine below."""
         self._plans: dict[Any, _Planned] = {}
+        self._seen_at: tuple[float, Cluster | None] = 0.0, None
         self._lock = threading.Lock()
 
     @property
-    @abstractmethod
     def cluster(self) -> Cluster:
         """The nodes as they are now."""
+        seen, known = self._seen_at
+        if known is None or time.monotonic() > seen + _FRESH:
+            known = Cluster(list(self._nodes().values()))
+            self._seen_at = time.monotonic(), known
+        return known
+
+    @abstractmethod
+    def moved(self) -> list[int]:
+        """Bytes of tiles that came to each node from other nodes, since this was asked last."""
+
+    @abstractmethod
+    def _nodes(self) -> dict[str, Node]:
+        """The nodes that are there, by their names."""
 
     @property
     @abstractmethod
@@ -70,8 +86,8 @@ class Driven(ABC):
         """Functions, by value where they cannot be imported."""
 
     @abstractmethod
-    def _crew(self, job: str, brief: bytes) -> Crew:
-        """The workers, for one run."""
+    def _crew(self, job: str, brief: bytes, nodes: dict[str, Node]) -> Crew:
+        """The workers of these nodes, for one run."""
 
     def run(
         self,
@@ -104,28 +120,33 @@ class Driven(ABC):
         events: Sink,
     ) -> Outputs:
         job = f"{bound.program.name}-{next(_jobs)}"
-        planned = self._planned(bound, inputs)
+        nodes = self._nodes()
+        planned = self._planned(bound, inputs, nodes)
         work = planned.work
-        crew = self._crew(job, brief(bound, inputs, self._pickled))
+        crew = self._crew(job, brief(bound, inputs, self._pickled), nodes)
         telling = Reports(events, job, work, _calls(work))
         return Drive(work, planned.assignment, inputs, out, crew, telling).outcome()
 
-    def _homes(self, inputs: Mapping[str, TiledArray]) -> dict[TileKey, int]:
+    def _homes(self, inputs: Mapping[str, TiledArray], nodes: Sequence[str]) -> dict[TileKey, int]:
         """Nodes of inputs that are on this cluster already."""
+        numbers = {name: number for number, name in enumerate(nodes)}
         return {
-            TileKey(name, index): parcel.node
+            TileKey(name, index): numbers[node]
             for name, array in inputs.items()
             if isinstance(array.tiles, RemoteTiles) and array.tiles.key == self.key
-            for index, (parcel, _) in array.tiles.places.items()
+            for index in array.tiles
+            if (node := array.tiles.node(index)) in numbers
         }
 
     def planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan | None:
         """The plan that a run would follow; None where placing is left to the engine below."""
-        return self._planned(bound, inputs).plan
+        return self._planned(bound, inputs, self._nodes()).plan
 
-    def _planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> _Planned:
-        homes = self._homes(inputs)
-        cluster = self.cluster
+    def _planned(
+        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], nodes: dict[str, Node]
+    ) -> _Planned:
+        homes = self._homes(inputs, list(nodes))
+        cluster = Cluster(list(nodes.values()))
         layouts = tuple((name, array.layout, array.dtype) for name, array in sorted(inputs.items()))
         asked = (id(bound), cluster, self.policy, layouts, tuple(sorted(homes.items())))
         with self._lock:

@@ -31,6 +31,8 @@ class Store(Protocol):
 
     key: str
     """What tells one cluster from others."""
+    names: list[str]
+    """Of the nodes, by their numbers; a run may number them otherwise than the one before."""
 
     def fetch(self, refs: Sequence[Any]) -> list[Any]:
         """The values behind references; `Lost` if one is not there any more."""
@@ -75,6 +77,11 @@ class RemoteTiles(Mapping[Index, Tile]):
         """Where each tile lies."""
         self.key = store.key
         """What tells the cluster from others."""
+
+    def node(self, index: Index) -> str:
+        """The name of the node that a tile was made on; empty if that is not known."""
+        number = self.places[index][0].node
+        return self._store.names[number] if number >= 0 else ""
 
     def __getitem__(self, index: Index) -> Tile:
         parcel, position = self.places[index]
@@ -144,7 +151,9 @@ class Holdings:
             tiles = inputs[key.array].tiles
             if isinstance(tiles, RemoteTiles) and tiles.key == crew.key:
                 parcel, position = tiles.places[key.index]
-                self._places[tile] = Parcel(parcel.ref, parcel.node, 0, own=False), position
+                name = tiles.node(key.index)
+                node = crew.names.index(name) if name in crew.names else -1
+                self._places[tile] = Parcel(parcel.ref, node, 0, own=False), position
 
     # ---- what is known of a tile
 

@@ -17,7 +17,7 @@ from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Failed, Order, Report, attempt
 from linnet.engines.driving_tiles import Lost
 from linnet.errors import JobError, MissingExtraError
-from linnet.planning.cluster import Cluster, Node
+from linnet.planning.cluster import Node
 from linnet.tiles import Tile, amount
 
 _IN_STORE = 100 * 1024
@@ -60,10 +60,6 @@ class Ray(Driven):
         return f"ray {context.gcs_address} {context.get_job_id()}"
 
     @property
-    def cluster(self) -> Cluster:
-        return Cluster([node for _, node in _nodes()])
-
-    @property
     def workers(self) -> int:
         """Workers of all nodes together."""
         return self.cluster.workers
@@ -76,13 +72,16 @@ class Ray(Driven):
         """
         with self._lock:
             arrivals, self._arrivals = self._arrivals, {}
-        return [arrivals.get(name, 0) for name, _ in _nodes()]
+        return [arrivals.get(name, 0) for name in _nodes()]
 
     def _pickled(self, code: object) -> bytes:
         return _ray().cloudpickle.dumps(code)
 
-    def _crew(self, job: str, brief: bytes) -> _Crew:
-        return _Crew(self._work, self._keep, job, brief, self.key, self._came)
+    def _nodes(self) -> dict[str, Node]:
+        return _nodes()
+
+    def _crew(self, job: str, brief: bytes, nodes: dict[str, Node]) -> _Crew:
+        return _Crew(self._work, self._keep, job, brief, self.key, nodes, self._came)
 
     def _came(self, node: str, size: int) -> None:
         with self._lock:
@@ -117,14 +116,14 @@ def _start(address: str | None, workers: int | None, memory: float | str | None)
     )
 
 
-def _nodes() -> list[tuple[str, Node]]:
+def _nodes() -> dict[str, Node]:
     """Nodes with workers that are alive, by their names in Ray, in an order that stays."""
-    found: list[tuple[str, Node]] = []
+    found: dict[str, Node] = {}
     for each in sorted(_ray().nodes(), key=lambda node: node["NodeID"]):
         resources = each["Resources"]
         if each["Alive"] and resources.get("CPU", 0) >= 1:
             store = int(resources.get("object_store_memory", 0)) or None
-            found.append((each["NodeID"], Node(int(resources["CPU"]), store)))
+            found[each["NodeID"]] = Node(int(resources["CPU"]), store)
     return found
 
 
@@ -133,13 +132,14 @@ class _Crew:
 
     overwrites = False  # what is in the store of a node is read by all its workers
 
-    def __init__(self, work: Any, keep: Any, job: str, brief: bytes, key: str, came: Any) -> None:
+    def __init__(
+        self, work: Any, keep: Any, job: str, brief: bytes, key: str, nodes: dict[str, Node], came: Any
+    ) -> None:
         self.key = key
         self._ray = _ray()
         self._remote, self._keep, self._came = work, keep, came
-        nodes = _nodes()
-        self._names = [name for name, _ in nodes]
-        self.workers = [node.workers for _, node in nodes]
+        self.names = list(nodes)
+        self.workers = [node.workers for node in nodes.values()]
         self._here = self._ray.get_runtime_context().get_node_id()
         self._job = f"{key} {job}"
         self._brief = self._ray.put(brief)
@@ -153,15 +153,15 @@ class _Crew:
 
         if node < 0:
             return {}
-        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(self._names[node], soft=False)}
+        return {"scheduling_strategy": NodeAffinitySchedulingStrategy(self.names[node], soft=False)}
 
     def put(self, tiles: list[Tile], node: int) -> list[Any]:
-        if node < 0 or self._names[node] == self._here:
+        if node < 0 or self.names[node] == self._here:
             refs = [self._ray.put(tile) for tile in tiles]
         else:
             made = self._keep.options(num_returns=len(tiles), **self._pinned(node)).remote(*tiles)
             refs = [made] if len(tiles) == 1 else made
-        self._copies.update((ref, {self._here if node < 0 else self._names[node]}) for ref in refs)
+        self._copies.update((ref, {self._here if node < 0 else self.names[node]}) for ref in refs)
         return refs
 
     def submit(self, number: int, node: int, order: Order, operands: list[Any]) -> list[Any]:
@@ -177,7 +177,7 @@ class _Crew:
         told, *parcels = [made] if returns == 1 else made
         self._flying[told] = number
         if node >= 0:
-            self._copies.update((ref, {self._names[node]}) for ref in parcels)
+            self._copies.update((ref, {self.names[node]}) for ref in parcels)
         return parcels
 
     def ended(self, timeout: float) -> list[Ended]:
@@ -211,9 +211,6 @@ class _Crew:
         for ref in refs:
             self._copies.pop(ref, None)
 
-    def number(self, name: str) -> int:
-        return self._names.index(name) if name in self._names else -1
-
     def finish(self) -> None:
         """The run is over: count what came to nodes with tiles that stay."""
         self._count(list(self._copies))
@@ -236,12 +233,12 @@ class _Crew:
         self._flying.clear()
 
     def gone(self) -> set[int]:
-        alive = dict(_nodes())
+        alive = _nodes()
         for name, node in alive.items():
-            if name not in self._names:
-                self._names.append(name)
+            if name not in self.names:
+                self.names.append(name)
                 self.workers.append(node.workers)
-        return {number for number, name in enumerate(self._names) if name not in alive}
+        return {number for number, name in enumerate(self.names) if name not in alive}
 
 
 def _work(job: str, brief: list[Any], sent: bytes, *values: Any) -> Any:

@@ -57,6 +57,15 @@ class BoundProgram:
             made = self._functions[key] = make(*self.sizes.values(), *self.tables.values())
         return made
 
+    def prepare(self) -> None:
+        """Make what answers questions about tasks and tiles now, not when the first is asked."""
+        for statement in self.program.statements:
+            for kind in ("contains", *self._by_kind):
+                self._function(kind, statement.number)
+        for array in self.program.arrays:
+            for kind in ("readers", "writer"):
+                self._function(kind, array)
+
     def _checked_statement(self, which: int | str) -> None:
         if isinstance(which, int) and not 0 <= which < len(self.program.statements):
             raise ProgramError(

@@ -133,7 +133,7 @@ class Layout:
         return (
             isinstance(index, tuple)
             and len(index) == len(self.boundaries)  # pyright: ignore[reportUnknownArgumentType]
-            and all(0 <= i < n for i, n in zip(index, self.grid, strict=True))  # pyright: ignore
+            and all(0 <= i < len(edges) - 1 for i, edges in zip(index, self.boundaries, strict=True))  # pyright: ignore
         )
 
     def check(self, index: Index) -> None:

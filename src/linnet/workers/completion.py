@@ -51,7 +51,8 @@ class Completions:
             ready: dict[str, None] = {}
             pages = [self._completion(each) for each in attempts]
             for attempt, done in zip(attempts, self._ledger.complete(pages), strict=True):
-                ready.update(dict.fromkeys(done.ready))
+                if done.ready:
+                    ready.update(dict.fromkeys(done.ready))
                 if done.token == attempt.token:
                     self._teller.finished(attempt)
                 else:

@@ -8,6 +8,7 @@ statement 2, `@2:0:64` that of its tasks whose outermost loop value is in 0 … 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from linnet.errors import WireError
@@ -40,6 +41,7 @@ def name_of(task: Task | Seed) -> str:
     return f"@{task.statement}" if task.low is None else f"@{task.statement}:{task.low}:{task.high}"
 
 
+@lru_cache(maxsize=8192)
 def named(name: str) -> Task | Seed:
     """The task or seed of a name; anything else is refused, since names come from outside.
 

@@ -42,5 +42,6 @@ class Patience:
 
     def worked(self, act: Act) -> None:
         """Note a success."""
-        with self._lock:
-            self._since.pop(act, None)
+        if act in self._since:
+            with self._lock:
+                self._since.pop(act, None)

@@ -49,7 +49,7 @@ def serve(
         stack.callback(parts.close)
         import_kernels(spec, allowed)
         check_blas(spec, any_blas)
-        warm_up()
+        warm_up(spec)
         traffic, cache = open_traffic(parts, spec, limits)
         if cache is not None:
             stack.callback(cache.close)
@@ -101,9 +101,10 @@ def import_kernels(spec: JobSpec, allowed: Sequence[str]) -> None:
             ) from error
 
 
-def warm_up() -> None:
-    """Load what the first kernel would load otherwise, in the time of a task: BLAS and LAPACK take a third
-    of a second."""
+def warm_up(spec: JobSpec) -> None:
+    """Do what the first tasks would have to do otherwise, while others wait for them: loading BLAS and LAPACK
+    takes a third of a second, and making the solvers of a long program as much."""
+    spec.bound.prepare()
     routine("gemm", "d")
     routine("potrf", "d")
 

@@ -36,14 +36,20 @@ class Teller:
         self._lock = threading.Lock()
         self._lines: list[str] = []
 
+    def _wants(self, kind: type[Event]) -> bool:
+        """Whether anybody asked for such events; mostly nobody did, and nothing is made for nobody."""
+        return kind.__name__ in self._wanted
+
     def _tell(self, kind: type[Event], make: Callable[[str, float], Event]) -> None:
-        if kind.__name__ in self._wanted:
+        if self._wants(kind):
             line = to_json(make(self._job, time.time()))
             with self._lock:
                 self._lines.append(line)
 
     def flush(self) -> None:
         """Hand over what was collected."""
+        if not self._lines:
+            return
         with self._lock:
             lines, self._lines = self._lines, []
         if lines:
@@ -51,6 +57,8 @@ class Teller:
 
     def ready(self, names: Sequence[str]) -> None:
         """These tasks have all they read."""
+        if not self._wants(TaskReady):
+            return
         for task in map(named, names):
             if isinstance(task, Task):
                 name = (task.statement, task.indices)
@@ -58,12 +66,14 @@ class Teller:
 
     def started(self, attempt: Attempt) -> None:
         """A kernel is called now."""
+        if not self._wants(TaskStarted):
+            return
         task, kernel = _name(attempt), _kernel(attempt)
         self._tell(TaskStarted, lambda job, at: TaskStarted(job, at, task, kernel, self._worker))
 
     def finished(self, attempt: Attempt) -> None:
         """A task is done."""
-        if not isinstance(attempt.task, Task):
+        if not self._wants(TaskFinished) or not isinstance(attempt.task, Task):
             return
         task, kernel, seconds = _name(attempt), _kernel(attempt), attempt.seconds
         self._tell(TaskFinished, lambda job, at: TaskFinished(job, at, task, kernel, self._worker, seconds))
@@ -75,7 +85,7 @@ class Teller:
 
     def read(self, tiles: dict[TileKey, Tile]) -> None:
         """Tiles were read."""
-        if TileRead.__name__ in self._wanted:
+        if self._wants(TileRead):
             for (array, index), tile in tiles.items():
                 size = tile.nbytes
                 self._tell(
@@ -85,7 +95,7 @@ class Teller:
 
     def written(self, tiles: Sequence[tuple[TileKey, Tile]]) -> None:
         """Tiles were stored."""
-        if TileWritten.__name__ in self._wanted:
+        if self._wants(TileWritten):
             for (array, index), tile in tiles:
                 size = tile.nbytes
                 self._tell(

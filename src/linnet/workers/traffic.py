@@ -12,7 +12,7 @@ from linnet.tiles.codec import Compression, decoded, encoded, size_of
 from linnet.workers.cache import TileCache
 from linnet.workers.store import Store
 
-_FACTS: tuple[str, ...] = ("reads", "bytes_read", "hits", "bytes_hit", "writes", "bytes_written")
+_BYTES = {"reads": "bytes_read", "hits": "bytes_hit", "writes": "bytes_written"}
 
 _SMALL = 8192
 """Bytes of tiles that each process keeps for itself,"""
@@ -32,7 +32,7 @@ class Traffic:
         self._pool = ThreadPoolExecutor(threads, "tiles") if threads > 1 else None
         self._lock = threading.Lock()
         self._small: dict[str, Tile] = {}
-        self._facts: dict[str, float] = dict.fromkeys(_FACTS, 0.0)
+        self._facts: dict[str, float] = dict.fromkeys([*_BYTES, *_BYTES.values()], 0.0)
 
     def read(self, keys: Sequence[str]) -> list[Tile]:
         """The tiles under these keys."""
@@ -41,17 +41,16 @@ class Traffic:
     def _read_one(self, key: str) -> Tile:
         tile = self._held(key)
         if tile is not None:
-            self._count(hits=1, bytes_hit=tile.nbytes)
+            self._count("hits", tile.nbytes)
             return tile
         data = self._store.get(key)
         tile = decoded(data, key)
-        self._count(reads=1, bytes_read=memoryview(data).nbytes)
+        self._count("reads", memoryview(data).nbytes)
         self._hold(key, tile)
         return tile
 
     def _held(self, key: str) -> Tile | None:
-        with self._lock:
-            tile = self._small.get(key)
+        tile = self._small.get(key)
         return self._cache.get(key) if tile is None and self._cache is not None else tile
 
     def _hold(self, key: str, tile: Tile) -> None:
@@ -74,7 +73,7 @@ class Traffic:
         key, tile = item
         parts = encoded(tile, self._compression)
         self._store.put(key, parts)
-        self._count(writes=1, bytes_written=size_of(parts))
+        self._count("writes", size_of(parts))
         self._hold(key, tile)
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -93,10 +92,10 @@ class Traffic:
             return [do(item) for item in items]
         return list(self._pool.map(do, items))
 
-    def _count(self, **amounts: int) -> None:
+    def _count(self, what: str, size: int) -> None:
         with self._lock:
-            for name, amount in amounts.items():
-                self._facts[name] += amount
+            self._facts[what] += 1
+            self._facts[_BYTES[what]] += size
 
     @property
     def facts(self) -> dict[str, float]:

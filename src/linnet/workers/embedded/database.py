@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ _NETWORK = {
     "orangefs", "fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.gcsfuse", "fuse.rclone", "fuse.ceph",
     "fuse.juicefs",
 }  # fmt: skip
+_PIECE = 512
+"""Names in one query."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -39,13 +41,17 @@ class Database:
         _refuse_network(self.path.parent)
         self._mutex = threading.RLock()
         self._depth = 0
+        self._begun = False
         try:
             self._gate = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             self._connection = sqlite3.connect(
                 self.path, isolation_level=None, check_same_thread=False, timeout=60, cached_statements=256
             )
-            with self._locked():
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
+            try:
                 self._prepare()
+            finally:
+                fcntl.flock(self._gate, fcntl.LOCK_UN)
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{self.path} cannot be opened: {error}; is the directory writable?") from error
 
@@ -56,39 +62,36 @@ class Database:
         run("PRAGMA temp_store=MEMORY")
 
     @contextmanager
-    def _locked(self) -> Generator[None]:
+    def grouped(self) -> Generator[None]:
+        """What is written inside is one transaction, which begins when the first of it is."""
         with self._mutex:
-            fcntl.flock(self._gate, fcntl.LOCK_EX)
+            self._depth += 1
             try:
                 yield
+                if self._depth == 1 and self._begun:
+                    self._connection.execute("COMMIT")
+            except BaseException as error:
+                if self._depth == 1 and self._begun:
+                    with suppress(sqlite3.Error):
+                        self._connection.execute("ROLLBACK")
+                if self._depth == 1 and isinstance(error, sqlite3.OperationalError):
+                    raise _explained(self.path, error) from error
+                raise
             finally:
-                fcntl.flock(self._gate, fcntl.LOCK_UN)
+                self._depth -= 1
+                if self._begun and not self._depth:
+                    self._begun = False
+                    fcntl.flock(self._gate, fcntl.LOCK_UN)
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """A transaction; one inside another belongs to it."""
-        with self._mutex:
-            if self._depth:
-                self._depth += 1
-                try:
-                    yield self._connection
-                finally:
-                    self._depth -= 1
-                return
-            with self._locked():
+        """A transaction; one inside another, or inside a group, belongs to it."""
+        with self.grouped():
+            if not self._begun:
+                fcntl.flock(self._gate, fcntl.LOCK_EX)
+                self._begun = True
                 self._connection.execute("BEGIN IMMEDIATE")
-                self._depth = 1
-                try:
-                    yield self._connection
-                    self._connection.execute("COMMIT")
-                except BaseException as error:
-                    with suppress(sqlite3.Error):
-                        self._connection.execute("ROLLBACK")
-                    if isinstance(error, sqlite3.OperationalError):
-                        raise _explained(self.path, error) from error
-                    raise
-                finally:
-                    self._depth = 0
+            yield self._connection
 
     def read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows that a query finds, as last made durable."""
@@ -97,6 +100,11 @@ class Database:
                 return self._connection.execute(query, values).fetchall()
             except sqlite3.OperationalError as error:
                 raise _explained(self.path, error) from error
+
+    def version(self) -> tuple[int, int]:
+        """Another than before if anybody wrote meanwhile; to ask costs less than to look."""
+        ((others,),) = self.read("PRAGMA data_version")
+        return others, self._connection.total_changes
 
     def now(self) -> float:
         """The host's clock: seconds since it started."""
@@ -118,6 +126,23 @@ class Database:
                 os.unlink(f"{self.path}{suffix}")
         with suppress(FileNotFoundError):
             os.unlink(self.path.with_suffix(".lock"))
+
+
+def rows_of(tables: sqlite3.Connection, query: str, names: Iterable[str]) -> list[tuple[Any, ...]]:
+    """The rows that a query finds for many names, which stand where it has `{}`.
+
+    >>> rows_of(sqlite3.connect(":memory:"), "SELECT 'b' IN ({})", "abc")
+    [(1,)]
+    """
+    found: list[tuple[Any, ...]] = []
+    left = list(names)
+    for first in range(0, len(left), _PIECE):
+        piece = left[first : first + _PIECE]
+        # A few lengths, so that SQLite has to understand the query a few times only.
+        room = 1 << (len(piece) - 1).bit_length()
+        piece += piece[-1:] * (room - len(piece))
+        found += tables.execute(query.format(",".join("?" * room)), piece)
+    return found
 
 
 def boot() -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from linnet.workers.embedded.database import Database, boot
+from linnet.workers.embedded.database import Database, boot, rows_of
 from linnet.workers.queue import Entry, Lease, QueueSize
 
 _SCHEMA = """
@@ -27,6 +28,8 @@ class EmbeddedQueue:
         self._database = database
         self._most = most_deliveries
         self.url = f"file://{database.path}"
+        self._empty: tuple[tuple[int, int], float] | None = None
+        """As of which version there was nothing to lease, and until when there is not if nobody writes."""
         with database.writing() as tables:
             for statement in filter(str.strip, _SCHEMA.split(";")):
                 tables.execute(statement)
@@ -44,26 +47,31 @@ class EmbeddedQueue:
             return []
         with self._database.writing() as tables:
             tables.executemany("INSERT OR IGNORE INTO queue (name, priority) VALUES (?, ?)", entries)
-            free: list[tuple[str, int]] = []
-            for name in dict.fromkeys(entry.name for entry in entries[:claim]):
-                free += tables.execute(
-                    "SELECT name, deliveries FROM queue WHERE name = ? AND dead = 0 AND ends <= ?",
-                    (name, self._database.now()),
-                )
-            return self._leased(tables, free, seconds)
+            claimed = dict.fromkeys(entry.name for entry in entries[:claim])
+            query = "SELECT name, deliveries, dead, ends FROM queue WHERE name IN ({})"
+            there = rows_of(tables, query, claimed)
+            now = self._database.now()
+            known = {name: deliveries for name, deliveries, dead, ends in there if not dead and ends <= now}
+            return self._leased(tables, [(name, known[name]) for name in claimed if name in known], seconds)
 
     def lease(self, limit: int, seconds: float) -> list[Lease]:
+        now = self._database.now()
+        if self._empty is not None and now < self._empty[1] and self._database.version() == self._empty[0]:
+            return []
         found: list[Lease] = []
         with self._database.writing() as tables:
             while len(found) < limit:
                 free = tables.execute(
                     "SELECT name, deliveries FROM queue WHERE dead = 0 AND ends <= ? "
                     "ORDER BY priority DESC LIMIT ?",
-                    (self._database.now(), limit - len(found)),
+                    (now, limit - len(found)),
                 ).fetchall()
                 if not free:
                     break
                 found += self._leased(tables, free, seconds)
+            if not found and limit > 0:
+                ((ends,),) = tables.execute("SELECT min(ends) FROM queue WHERE dead = 0")
+                self._empty = (self._database.version(), math.inf if ends is None else ends)
         return found
 
     def _leased(
@@ -71,17 +79,19 @@ class EmbeddedQueue:
     ) -> list[Lease]:
         """Leases of tasks that nobody holds; those that were delivered too often are set aside."""
         ends = self._database.now() + seconds
-        found: list[Lease] = []
-        for name, deliveries in free:
-            if deliveries >= self._most:
-                tables.execute("UPDATE queue SET dead = 1 WHERE name = ?", (name,))
-                continue
-            receipt = int.from_bytes(os.urandom(7), "big")
-            tables.execute(
-                "UPDATE queue SET ends = ?, receipt = ?, deliveries = ? WHERE name = ?",
-                (ends, receipt, deliveries + 1, name),
-            )
-            found.append(Lease(name, str(receipt), deliveries + 1))
+        stamp = int.from_bytes(os.urandom(5), "big") << 20
+        found = [
+            Lease(name, str(stamp + i), deliveries + 1)
+            for i, (name, deliveries) in enumerate(free)
+            if deliveries < self._most
+        ]
+        tables.executemany(
+            "UPDATE queue SET ends = ?, receipt = ?, deliveries = ? WHERE name = ?",
+            [(ends, int(receipt), deliveries, name) for name, receipt, deliveries in found],
+        )
+        if len(found) < len(free):
+            often = [(name,) for name, deliveries in free if deliveries >= self._most]
+            tables.executemany("UPDATE queue SET dead = 1 WHERE name = ?", often)
         return found
 
     def renew(self, leases: Sequence[Lease], seconds: float) -> list[bool]:
@@ -97,6 +107,8 @@ class EmbeddedQueue:
             ]
 
     def release(self, leases: Sequence[Lease]) -> None:
+        if not leases:
+            return
         with self._database.writing() as tables:
             tables.executemany(
                 "UPDATE queue SET ends = 0, receipt = 0, deliveries = deliveries - 1 "
@@ -105,6 +117,8 @@ class EmbeddedQueue:
             )
 
     def remove(self, leases: Sequence[Lease]) -> None:
+        if not leases:
+            return
         with self._database.writing() as tables:
             tables.executemany(
                 "DELETE FROM queue WHERE name = ? AND receipt = ?",
@@ -132,7 +146,7 @@ class EmbeddedQueue:
         self.clear()  # the file goes with the ledger
 
     def grouped(self) -> AbstractContextManager[object]:
-        return self._database.writing()
+        return self._database.grouped()
 
     def close(self) -> None:
         self._database.close()

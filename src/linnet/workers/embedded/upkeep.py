@@ -284,7 +284,7 @@ class Upkeep:
         return [line for _, line in rows], rows[-1][0] if rows else after
 
     def grouped(self) -> AbstractContextManager[object]:
-        return self._database.writing()
+        return self._database.grouped()
 
     def drop(self) -> None:
         self._database.drop()

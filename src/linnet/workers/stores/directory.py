@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import mmap
 import os
 import stat
@@ -70,6 +71,7 @@ class DirectoryStore:
         self.url = Path(self.path).as_uri()
         self._writing = os.path.join(self.path, WRITING)
         self._swept = time.monotonic() - SWEEP_SECONDS
+        self._stem, self._numbers = os.urandom(12).hex(), itertools.count()
         try:
             self._make()
         except OSError as error:
@@ -154,7 +156,7 @@ class DirectoryStore:
 
     def _written(self, parts: Sequence[Buffer]) -> str:
         """A new file in `.writing` that holds all parts."""
-        path = f"{self._writing}/{os.urandom(12).hex()}"
+        path = f"{self._writing}/{self._stem}-{os.getpid()}-{next(self._numbers)}"
         file = self._created(path)
         try:
             write(file, parts)
@@ -236,6 +238,8 @@ class DirectoryStore:
 
 def write(file: int, parts: Sequence[Buffer]) -> None:
     """All parts, one after the other, in as few calls as the system allows."""
+    if size_of(parts) < _SMALL:
+        parts = [b"".join(parts)]
     left = [view for view in map(memoryview, parts) if len(view)]
     while left:
         written = os.writev(file, left[:_MAX_PARTS])

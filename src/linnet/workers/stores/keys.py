@@ -30,7 +30,7 @@ def checked(key: str) -> str:
             f"{key[:80]!r} is no key of a store: give names of letters, digits and ._=- separated by /, "
             f"none of which starts with a dot"
         )
-    if len(key) > MAX_KEY or any(len(part) > MAX_PART for part in key.split("/")):
+    if len(key) > MAX_KEY or (len(key) > MAX_PART and max(map(len, key.split("/"))) > MAX_PART):
         raise StoreError(
             f"the key {key[:80]!r}... has {len(key)} characters: give at most {MAX_KEY} in all, "
             f"and {MAX_PART} from one / to the next"

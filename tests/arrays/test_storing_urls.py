@@ -64,6 +64,16 @@ def test_objects_in_s3(s3_server: Any, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.slow
+def test_s3_with_a_certificate_of_its_own(start_s3: Any, monkeypatch: pytest.MonkeyPatch):
+    server = start_s3(tls=True)
+    named = {"storage_options": {**server.options, "root_certificate": str(server.tls.authority)}}
+    ln.to_npy(ln.asarray(VALUES), f"{server.url}/x.npy", **named)
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    assert np.array_equal(ln.from_npy(f"{server.url}/x.npy").compute(), VALUES)
+
+
+@pytest.mark.slow
 @pytest.mark.needs("weed")
 def test_what_s3_refuses_is_told_without_its_keys(s3_server: Any):
     given = s3_server.options

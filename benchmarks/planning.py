@@ -3,7 +3,8 @@
     python benchmarks/planning.py [--json FILE] [--quick]
 
 What is moved is counted, not timed: those rows are the same on every machine. The numbers of NumS are from
-its own code, run on the same cases: its eager arrays, and its LSHS.
+its own code, run on the same cases: its eager arrays, and its LSHS. Planning runs on one thread: its times
+are those of the processor, and the time by the clock is told beside them.
 """
 
 from __future__ import annotations
@@ -125,9 +126,9 @@ def each_policy(side: int, nodes: int) -> list[Row]:
         if name == "lshs" and work.count > 10_000:
             continue
         policy = min(variants(work, cluster), key=lambda each: sum(getattr(each, "grid", None) or ()))
-        start = time.perf_counter()
+        start = time.process_time()
         placement = policy.place(work, cluster)
-        took = (time.perf_counter() - start) / work.count * 1e6
+        took = (time.process_time() - start) / work.count * 1e6
         moved = int(transfers(work, cluster, placement).bytes.sum())
         what = f"{policy.name}: {work.count:,} tasks on {nodes} nodes"
         numbers = {"microseconds": took, "bytes": moved}
@@ -139,19 +140,19 @@ def each_policy(side: int, nodes: int) -> list[Row]:
 
 def whole_plans(side: int, tiles: int) -> list[Row]:
     """`auto`, from the program to the plan."""
-    start = time.perf_counter()
+    start, clock = time.process_time(), time.perf_counter()
     work = product(side, 1000)
-    listed = time.perf_counter() - start
+    listed = time.process_time() - start
     plan = choose(work, Cluster(16))
-    took = time.perf_counter() - start
-    told = f"{took:.1f} s, {listed:.1f} of it to list the tasks; {plan.policy}, {len(plan.rivals)} rivals"
+    took, clock = time.process_time() - start, time.perf_counter() - clock
+    told = f"{took:.1f} s, {listed:.1f} of it to list the tasks ({clock:.1f} by the clock); {plan.policy}"
     what = f"auto: product of {work.count:,} tasks on 16 nodes"
     rows = [Row(what, f"≤ {SECONDS:.0f} s", told, took <= SECONDS, {"seconds": took, "listing": listed})]
     x, y = (stored((tiles, 1000), (1, 1000)) for _ in range(2))
-    start = time.perf_counter()
+    start, clock = time.process_time(), time.perf_counter()
     found = ln.plan(x + y, Cluster(100))
-    took = time.perf_counter() - start
-    told = f"{took:.1f} s; {found.bytes_moved} bytes moved"
+    took, clock = time.process_time() - start, time.perf_counter() - clock
+    told = f"{took:.1f} s ({clock:.1f} by the clock); {found.bytes_moved} bytes moved"
     what = f"auto: element-wise, {tiles:,} tiles on 100 nodes"
     return [*rows, Row(what, f"≤ {ELEMENT_WISE:.0f} s", told, took <= ELEMENT_WISE, {"seconds": took})]
 

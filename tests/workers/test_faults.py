@@ -181,14 +181,16 @@ def test_modules_are_imported_only_where_they_are_allowed(store):
 
 
 def test_a_worker_told_to_stop_gives_its_tasks_back(launcher, store):
-    with started(job_kernels.chained, launcher, store, workers=2, N=20, M=5) as job:
+    with started(job_kernels.chained, launcher, store, workers=2, N=20, M=8) as job:
         wait_for(job, 10)
         for pid in launcher.pids:
             os.kill(pid, signal.SIGTERM)
+        ledger, deadline = open_parts(job.address).ledger, time.monotonic() + 30
+        while sum(worker.left for worker in ledger.workers()) < 2:  # the job may end before they see it
+            assert time.monotonic() < deadline, ledger.workers()
+            time.sleep(0.01)
         job.wait(60)
-        status = open_parts(job.address).ledger.status()
-        assert sum(worker.left for worker in open_parts(job.address).ledger.workers()) >= 2
-        assert status.done == 120
+        assert ledger.status().done == 180
 
 
 def killed_at_random(job, launcher, kills, seed, pause=0.25):

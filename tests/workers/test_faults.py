@@ -79,9 +79,9 @@ def under_lease(parts):
 
 def test_most_workers_die_at_half_time(launcher, store):
     options = replace(QUICK, events=("TaskStarted",))
-    with started(job_kernels.chained, launcher, store, workers=5, options=options, N=20, M=8) as job:
+    with started(job_kernels.chained, launcher, store, workers=5, options=options, N=20, M=16) as job:
         parts = open_parts(job.address)  # of our own: one who is stopped in a step holds up all who write
-        wait_for(job, 90)
+        wait_for(job, 170)
         victims = hold_still(launcher, 4)
         leased, before = under_lease(parts), len(parts.ledger.lines(0)[0])
         for pid in victims.values():
@@ -91,8 +91,8 @@ def test_most_workers_die_at_half_time(launcher, store):
             assert time.monotonic() - killed < 5, "the pool is not back to its size"
             time.sleep(0.01)
         job.wait(90)
-        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(20.0) + 9)
-        assert job.progress().done == 180
+        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(20.0) + 17)
+        assert job.progress().done == 340
         # Of the work of the dead, only what they had under lease was done again.
         lines = [json.loads(line) for line in parts.ledger.lines(0)[0]]
         theirs = {task_name(line) for line in lines[:before] if line["worker"] in victims}

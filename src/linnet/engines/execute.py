@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linnet.engines.plan import Plan
-from linnet.engines.store import TileStore, detached
+from linnet.engines.store import TileStore, detached, memory
 from linnet.errors import (
     FileError,
     InputError,
@@ -88,7 +88,7 @@ class Executor:
         put = self._store.put
         if type(result) is np.ndarray and kernel.outputs == 1 and type(key := call.outputs[0]) is TileKey:
             # With one output, whoever reads from this task reads that tile.
-            tile = result if result is place else detached(result, tiles, taken, _NONE)
+            tile = result if result is place else self._own(key, result, read, tiles, taken, _NONE)
             written = [(key, tile.nbytes)]
             return Done(read, written, _NONE if put(key, tile, children) else written, seconds)
         written, unread, made = [], [], []
@@ -98,13 +98,30 @@ class Executor:
             raise failure(error, self._bound, self._plan.task(number), call) from None
         for key, each in results:
             placed = place is not None and each is self._store.place(key)
-            tile = each if placed else detached(each, tiles, taken, made)
+            tile = each if placed else self._own(key, each, read, tiles, taken, made)
             made.append(tile)
             written.append((key, tile.nbytes))
             readers = children if len(results) == 1 else len(self._bound.readers(key))
             if not put(key, tile, readers):
                 unread.append(written[-1])
         return Done(read, written, unread, seconds)
+
+    def _own(
+        self,
+        key: TileKey,
+        result: Tile,
+        read: Mapping[TileKey, int],
+        tiles: list[Tile],
+        taken: list[Tile],
+        siblings: list[Tile],
+    ) -> Tile:
+        """The result as it is kept: a copy, if its memory belongs to others and may change or be seen."""
+        if result.base is not None and self._store.lends(key):
+            root = memory(result)
+            lenders = (self._store.get(each) for each in read if each[0] in self._inputs)
+            if any(tile is not None and memory(tile) is root for tile in lenders):
+                return self._store.lent(key, result)
+        return detached(result, tiles, taken, siblings)
 
     # ---- operands
 

@@ -5,7 +5,8 @@ Tiles of `In` arrays are the user's and tiles of `Out` arrays are the result: bo
 are copied there as they are made. Under a budget results without a place go to files, which
 vanish with them: nobody counts what lies in memory between two runs.
 A `Temp` tile goes with its last reader, or becomes that reader's output: a kernel that
-can work in place gets the tile for its own when no other task will read it.
+can work in place gets the tile for its own when no other task will read it. One that is a part of an
+input (a kernel that only cuts) is not copied, if there is no budget, and never overwritten.
 
 Stored tiles are marked read-only, so that a kernel that writes to an operand it was not
 given fails instead of spoiling what others read.
@@ -55,6 +56,8 @@ class TileStore:
         """The tile of a key, or None if it is not there."""
         self._fills: dict[TileKey, Tile] = {}
         self._readers: dict[TileKey, int] = {}
+        self._lent: set[TileKey] = set()
+        """Tiles that are parts of inputs: nobody may overwrite them."""
         for name, array in inputs.items():
             self._tiles.update((key, _read_only(tile)) for key, tile in array.keyed(name))
         if budget is not None:
@@ -149,9 +152,18 @@ class TileStore:
         tile.flags.writeable = False
         self._fills[key] = tile
 
+    def lends(self, key: TileKey) -> bool:
+        """Whether a tile may be a part of an input: it is seen by nobody else, and memory is not counted."""
+        return self._budget is None and key[0] in self.temporary
+
+    def lent(self, key: TileKey, tile: Tile) -> Tile:
+        """A part of an input, to be kept under this key."""
+        self._lent.add(key)
+        return tile.view()
+
     def claim(self, key: TileKey, tile: Tile) -> bool:
         """Whether the task that reads this tile now is the last to do so; if so it may overwrite it."""
-        if self._readers.get(key) != 1 or self.on_disk.get(key) is tile:
+        if self._readers.get(key) != 1 or self.on_disk.get(key) is tile or key in self._lent:
             return False
         try:
             tile.setflags(write=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels.moves import room
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -141,13 +142,13 @@ def _split_shapes(run: Sequence[int], cuts: Sequence[int]) -> list[tuple[int, ..
 
 @kernel("split_run", shape=_split_shapes, dtype=lambda run, cuts: run, flops=lambda *_: 0.0)
 def split_run(run: Tile, cuts: Tile) -> list[Tile]:
-    """A tile cut at given places.
+    """A tile cut at given places; the pieces are parts of it, which the engine copies where it must.
 
     >>> split_run(np.arange(4), np.array([[0, 1, 4]]))
     [array([0]), array([1, 2, 3])]
     """
     (places,) = cuts
-    return [run[a:b].copy() for a, b in itertools.pairwise(places)]
+    return [run[a:b] for a, b in itertools.pairwise(places)]
 
 
 def _total(pieces: Sequence[Sequence[int]], *_: Any, **__: Any) -> tuple[int, ...]:
@@ -158,14 +159,15 @@ def _merge_work(pieces: Sequence[Sequence[int]], *_: Any, **__: Any) -> float:
     return _work(_total(pieces))
 
 
-@kernel("merge_runs", shape=_total, dtype=lambda pieces: pieces[0], flops=_merge_work)
-def merge_runs(pieces: list[Tile]) -> Tile:
+@kernel("merge_runs", shape=_total, dtype=lambda pieces: pieces[0], flops=_merge_work, into=True)
+def merge_runs(pieces: list[Tile], *, into: Tile | None = None) -> Tile:
     """Sorted pieces as one sorted tile.
 
     >>> merge_runs([np.array([1, 4]), np.array([2])])
     array([1, 2, 4])
     """
-    merged = np.concatenate(pieces)
+    merged = room((sum(piece.size for piece in pieces),), pieces[0].dtype, into)
+    np.concatenate(pieces, out=merged)
     merged.sort()
     return merged
 

@@ -27,7 +27,8 @@ from linnet.engines.mpi.derived import check_memory, going_on
 from linnet.engines.mpi.orders import Order, Problem, code_of, packed_plan, packed_program
 from linnet.engines.mpi.parts import Members
 from linnet.engines.mpi.peers import Peers
-from linnet.engines.mpi.root import Held, Root, RootPart
+from linnet.engines.mpi.root import Held, Root
+from linnet.engines.mpi.root_part import RootPart
 from linnet.engines.threads import available_cores
 from linnet.errors import InputError, JobError
 from linnet.events import Events, Sink

@@ -49,7 +49,7 @@ class Handler(Protocol):
     """Who understands messages; called by the thread that talks."""
 
     def place(self, header: Header, source: int) -> NDArray[Any] | None:
-        """Where a long tile goes, in one piece of memory; None: memory of its own."""
+        """Where a long tile of these elements goes; None: memory of its own."""
         ...
 
     def handle(self, header: Header, source: int, body: Any) -> None:
@@ -224,10 +224,10 @@ class Peers:
         if not inline:
             self._track(self._comm.Isend([body, self._mpi.BYTE], letter.target, _BODY), body, done)
 
-    def _track(self, request: Any, memory: Bytes, done: Callable[[], None]) -> None:
+    def _track(self, request: Any, memory: NDArray[Any], done: Callable[[], None]) -> None:
         """Look after a request; the memory it uses is kept until it is done."""
 
-        def after(memory: Bytes = memory) -> None:
+        def after(memory: NDArray[Any] = memory) -> None:
             done()
 
         self._active.append(request)
@@ -264,15 +264,30 @@ class Peers:
         if header.kind in TILES:
             given = handler.place(header, source)
             tile = header.empty() if given is None else given
-            memory = as_bytes(tile)
+            if given is None:
+                request = self._comm.Irecv([as_bytes(tile), self._mpi.BYTE], source, _BODY)
+            else:
+                memory, kind = self._lying(tile, header.order)
+                request = self._comm.Irecv([memory, 1, kind], source, _BODY)
+                kind.Free()
+            self._track(request, tile, lambda: handler.handle(header, source, tile))
         else:
-            tile = memory = np.empty(header.size, np.uint8)
-        request = self._comm.Irecv([memory, self._mpi.BYTE], source, _BODY)
-        self._track(
-            request,
-            memory,
-            lambda: handler.handle(header, source, tile if header.kind in TILES else memory.data),
-        )
+            memory = np.empty(header.size, np.uint8)
+            request = self._comm.Irecv([memory, self._mpi.BYTE], source, _BODY)
+            self._track(request, memory, lambda: handler.handle(header, source, memory.data))
+
+    def _lying(self, tile: NDArray[Any], order: str) -> tuple[Any, Any]:
+        """The memory of a tile that may lie in pieces, as MPI takes it: elements in C or Fortran order."""
+        kind = self._mpi.BYTE.Create_contiguous(tile.itemsize)
+        axes = range(tile.ndim)
+        for axis in reversed(axes) if order == "C" else axes:
+            wider = kind.Create_hvector(tile.shape[axis], 1, tile.strides[axis])
+            kind.Free()
+            kind = wider
+        kind.Commit()
+        reach = sum((length - 1) * step for length, step in zip(tile.shape, tile.strides, strict=True))
+        memory = self._mpi.memory.fromaddress(tile.ctypes.data, reach + tile.itemsize)
+        return memory, kind
 
     def _completed_some(self) -> bool:
         if not self._active:

@@ -71,6 +71,10 @@ class RankTiles(TileStore):
                 self._readers[key] += 1
             return tile
 
+    def lends(self, key: TileKey) -> bool:
+        """Whether a tile may be a part of an input: not here, where that would keep all of the input."""
+        return False
+
     def claim(self, key: TileKey, tile: Tile) -> bool:
         """Whether the task that reads this tile now is the last to need it; if so it may overwrite it."""
         with self._counting:

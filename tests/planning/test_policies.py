@@ -14,6 +14,7 @@ from linnet.algorithms import cholesky as cholesky_programs
 from linnet.algorithms.gemm import accumulated_gemm, gemm
 from linnet.algorithms.householder import qr
 from linnet.algorithms.tsqr import tsqr
+from linnet.engines.simulated import Simulated
 from linnet.errors import InputError
 from linnet.planning.accounting import transfers
 from linnet.planning.cluster import Cluster, Link, Node
@@ -124,6 +125,20 @@ def test_inputs_that_lie_on_a_node_stay_there(policy):
     given = work.given_homes >= 0
     assert given.sum() == 9
     assert (placement.homes[given] == 3).all()
+
+
+@pytest.mark.parametrize("nodes", [2, 6])
+def test_what_policies_place_runs_and_gives_the_result(nodes):
+    """Every node computes with what was brought to it and nothing else; what comes is what was counted."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((12, 16)), rng.standard_normal((16, 12))
+    inputs = {"A": TiledArray.from_numpy(a, 4), "B": TiledArray.from_numpy(b, 4)}
+    bound, cluster = accumulated_gemm.bind(M=3, N=3, K=4), Cluster(nodes)
+    for policy in policies(Workload.of(bound, inputs), cluster):
+        engine = Simulated(cluster=cluster, policy=policy)
+        assert np.allclose(engine.run(bound, inputs)["C"].to_numpy(), a @ b), policy.name
+        assert np.array_equal(engine.last.bytes_in, engine.last.plan.bytes_in), policy.name
+        assert (engine.last.peak_memory <= engine.last.plan.peak_memory).all(), policy.name
 
 
 # ---- what is moved
@@ -306,6 +321,16 @@ def test_joins_are_found_in_cholesky_and_not_in_sums():
     assert (update.row >= update.column).all()
     assert not joins(CASES["tree"]())
     assert not joins(CASES["chain"]())
+
+
+def test_workers_of_a_node_take_its_tiles_in_turn():
+    """The thesis' figure 3.3: A[2, 3] lies on node 1, the fourth of its tiles."""
+    index = np.array([[i, j] for i in range(4) for j in range(4)])
+    layout = NodeLayout((2, 2))
+    assert layout.nodes(index)[2 * 4 + 3] == 1
+    assert layout.workers(index, 4)[2 * 4 + 3] == 3
+    pairs = zip(layout.nodes(index).tolist(), layout.workers(index, 4).tolist(), strict=True)
+    assert len(set(pairs)) == 16
 
 
 def test_grids_that_can_matter():

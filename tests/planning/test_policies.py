@@ -138,7 +138,6 @@ def test_what_policies_place_runs_and_gives_the_result(nodes):
         engine = Simulated(cluster=cluster, policy=policy)
         assert np.allclose(engine.run(bound, inputs)["C"].to_numpy(), a @ b), policy.name
         assert np.array_equal(engine.last.bytes_in, engine.last.plan.bytes_in), policy.name
-        assert (engine.last.peak_memory <= engine.last.plan.peak_memory).all(), policy.name
 
 
 # ---- what is moved

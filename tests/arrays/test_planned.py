@@ -10,10 +10,14 @@ import pytest
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
+from linnet.arrays.lowering import lowered
+from linnet.arrays.spreading import Nodes
 from linnet.engines.simulated import Simulated
 from linnet.errors import InputError
 from linnet.planning.calibration import Calibration
-from linnet.tiles import TiledArray
+from linnet.planning.choosing import choose
+from linnet.planning.workload import Workload
+from linnet.tiles import TiledArray, TileKey
 
 
 def rows(count, width=4, height=4):
@@ -171,3 +175,27 @@ def test_arrays_that_tasks_make_are_spread_as_others(nodes):
     found = ln.plan(2 * x + 1, ln.Cluster(nodes))  # numbers and seeds go along with tasks
     assert found.transfers == 0
     assert len(np.unique(found.placement.nodes)) == nodes
+
+
+@pytest.mark.parametrize("nodes", [4, 16])
+def test_sums_and_products_of_persisted_arrays_stay_where_these_are(nodes):
+    """What an expression left on the nodes is cut as the trees of later ones are."""
+    cluster, x = ln.Cluster(nodes), rows(8 * nodes)
+    made = ln.plan(x + rows(8 * nodes), cluster)
+    keys = [made.work.key(tile) for tile in range(made.work.tiles)]
+    homes = {
+        key.index: int(made.placement.homes[tile])
+        for tile, key in enumerate(keys)
+        if key.array.startswith("R")
+    }
+    for later in (x.sum(), x.T @ x):
+        program, graph = lowered([later.node], Nodes.of(cluster))
+        inputs = {name: TiledArray(graph.entries[n].node.layout, x.dtype, {}) for name, n in program.inputs}
+        turned = {name: array.grid[0] == 1 for name, array in inputs.items()}
+        known = {
+            TileKey(name, index[::-1] if turned[name] else index): home
+            for name in inputs
+            for index, home in homes.items()
+        }
+        work = Workload.of(program.bound, inputs, known)
+        assert choose(work, cluster).transfers == nodes - 1

@@ -14,6 +14,7 @@ import numpy as np
 from linnet.planning.cluster import Cluster
 from linnet.planning.layout import Grid, NodeLayout
 from linnet.planning.placement import Placement
+from linnet.planning.policies.joins import joins
 from linnet.planning.policies.spreading import (
     array_extents,
     by_layout,
@@ -29,7 +30,11 @@ from linnet.planning.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Results by a block-cyclic layout, everything else with whoever reads it."""
+    """Results by a block-cyclic layout, everything else with whoever reads it.
+
+    Where no statement joins operands, every tile takes as long as any other, and dealing them out in turn
+    gains nothing: neighbours stay together, for the sums and products that may follow.
+    """
 
     grid: Grid | None = None
     """Of nodes; None: the one asked for, or the most even one."""
@@ -49,5 +54,5 @@ class Owner:
         nodes = np.full(work.count, -1, np.int32)
         tasks, tiles = ending(work)
         grid = self.grid or grid_for(cluster, array_extents(work, tiles))
-        nodes[tasks] = by_layout(work, NodeLayout(grid), tiles)
+        nodes[tasks] = by_layout(work, NodeLayout(grid, contiguous=not joins(work)), tiles)
         return completed(Walks.of(work, cluster), nodes, backward_first=True)

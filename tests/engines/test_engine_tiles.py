@@ -208,3 +208,32 @@ def test_a_fill_whose_shape_nobody_declares():
 
     with pytest.raises(InputError, match="kernel 'e_identity' declares none; give it shape="):
         run(lower, {"A": matrix(1, 1)})
+
+
+LENDERS: list[np.ndarray] = []
+
+
+@kernel("e_lend")
+def lend(x):
+    LENDERS.append(x)
+    return [x[:, :2], x[:, 2:]]
+
+
+@tile_program
+def lending(A: In, B: Out, C: Out, S: Temp):
+    S[0, 0:2] = e_lend(A[0, 0])
+    for i in range(2):
+        B[0, i] = e_bump(S[0, i])
+    C[0, 0:2] = e_lend(A[0, 0])
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_parts_of_an_input_are_lent_and_never_overwritten(copy):
+    LENDERS.clear()
+    a = np.arange(4.0).reshape(1, 4)
+    given = TiledArray.from_numpy(a, 4, copy=copy)
+    out = run(lending, {"A": given})
+    assert [out["B"].tile((0, i)).tolist() for i in range(2)] == [[[1.0, 2.0]], [[3.0, 4.0]]]
+    assert a.tolist() == given.to_numpy().tolist() == [[0.0, 1.0, 2.0, 3.0]]
+    # As results they are copied: whoever writes to one must not write to the input.
+    assert not np.may_share_memory(out["C"].tile((0, 0)), LENDERS[0])

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, mapped, permuted, recut, sliced
+from linnet.arrays.building import blocks, mapped, permuted, sliced
 from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
 from linnet.arrays.creation import shape_of, zeros
 from linnet.arrays.elementwise import cast, sample, spread
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Along, Entry, Node, Operand, Piece, Source, Spans
+from linnet.arrays.expression import Along, Node, Operand, Piece, Source
 from linnet.arrays.joining import concatenate, joined, part_of
 from linnet.arrays.reshaping import run_edges
 from linnet.arrays.shapes import ravel, reshape, transpose
+from linnet.arrays.stretching import again, stretched
 from linnet.tiles import Layout
-from linnet.tiles.layout import Boundaries, regular
 
 # ---- other places
 
@@ -120,56 +120,11 @@ def tile(A: Any, reps: Any, /) -> Any:
         raise ValueError(f"negative dimensions are not allowed: reps={counts}")
     counts = (1,) * (node.ndim - len(counts)) + counts
     node = permuted(node, (*(-1,) * (len(counts) - node.ndim), *range(node.ndim)))
-    for axis, count in enumerate(counts):
-        node = _stretched(node, axis, count, before=True)
-    return wrap(node)
-
-
-def _stretched(node: Node, axis: int, count: int, *, before: bool) -> Node:
-    """An axis so many times: all of it again and again (`before`), or each of its elements."""
-    if count == 1:
-        return node
-    if not count:
-        return part_of(node, axis, 0, 0)
-    length = node.shape[axis]
-    if not math.prod(node.shape):
-        shape = (*node.shape[:axis], count * length, *node.shape[axis + 1 :])
-        return Source(np.empty(shape, node.dtype))
-    cut, times = _runs(node, axis, count, before)
-    old = node.layout.boundaries
-    node = recut(node, Layout((*old[:axis], cut, *old[axis + 1 :])))
-    pieces = [(tile, b - a) for tile in range(len(cut) - 1) for a, b in itertools.pairwise(times)]
-    if before:
-        pieces = [(tile, b - a) for a, b in itertools.pairwise(times) for tile in range(len(cut) - 1)]
-    ends = itertools.accumulate((n * (cut[tile + 1] - cut[tile]) for tile, n in pieces), initial=0)
-    layout = Layout((*old[:axis], tuple(ends), *old[axis + 1 :]))
-    first = tuple(tile for tile, _ in pieces)
-    access = tuple(
-        Spans(axis, first, tuple(tile + 1 for tile in first)) if a == axis else Along(a)
-        for a in range(node.ndim)
-    )
-    arguments = (Operand(0, access), Entry(axis, tuple(n for _, n in pieces)))
-    piece = Piece("stretch", arguments, (("axis", axis), ("before", before)))
-    return blocks((node,), (piece,), layout, node.dtype)
-
-
-def _runs(node: Node, axis: int, count: int, before: bool) -> tuple[Boundaries, Boundaries]:
-    """How to cut an axis and the number of times it is taken, so that tiles are runs and stay short."""
-    edges = node.layout.boundaries[axis]
-    held = _tile_bytes(node)
-    if before:
-        copies = 1 if len(edges) > 2 else max(1, chunking.target() // held)
-        return edges, regular(count, copies)
-    if count * held <= chunking.target():
-        return edges, (0, count)
-    longest = max(b - a for a, b in itertools.pairwise(edges))
-    cut, times = run_edges((edges[-1], count), max(longest, chunking.target() * longest // held))
-    return cut, times
-
-
-def _tile_bytes(node: Node) -> int:
-    lengths = [max(b - a for a, b in itertools.pairwise(edges)) for edges in node.layout.boundaries]
-    return math.prod(lengths) * node.dtype.itemsize
+    if 0 in counts or 0 in node.shape:
+        return wrap(
+            Source(np.empty([n * each for n, each in zip(node.shape, counts, strict=True)], node.dtype))
+        )
+    return wrap(again(node, counts))
 
 
 def _repeat_small(a: Any, repeats: Any, axis: Any = None) -> Any:
@@ -201,7 +156,7 @@ def repeat(a: Any, repeats: Any, /, axis: Any = None) -> Any:
     place = axis_of(axis, node.ndim)
     counts = _counts(repeats)
     if counts.size == 1:
-        return wrap(_stretched(node, place, int(counts.reshape(())), before=False))
+        return wrap(stretched(node, place, int(counts.reshape(()))))
     if counts.shape != (node.shape[place],):
         raise ValueError(
             f"operands could not be broadcast together: counts of shape {counts.shape} "

@@ -99,26 +99,56 @@ _CACHED = 1 << 15
 
 
 @kernel("stretch", dtype=lambda tiles, *_, **__: _leaf(tiles), flops=_no_flops, into=True)
-def stretch(tiles: Any, count: int, *, axis: int, before: bool, into: Tile | None = None) -> Tile:
-    """A tile so many times along an axis: all of it again and again (`before`), or each of its elements.
+def stretch(tiles: Any, count: int, *, axis: int, into: Tile | None = None) -> Tile:
+    """Each element of a tile so many times along an axis.
 
-    >>> stretch([np.array([7, 8])], 2, axis=0, before=False)
+    >>> stretch([np.array([7, 8])], 2, axis=0)
     array([7, 7, 8, 8])
     """
     x = _leaf(tiles)
     length = x.shape[axis]
     whole = room((*x.shape[:axis], count * length, *x.shape[axis + 1 :]), x.dtype, into)
-    pair = (count, length) if before else (length, count)
-    view = whole.reshape((*x.shape[:axis], *pair, *x.shape[axis + 1 :]))  # cutting an axis moves nothing
+    # Cutting an axis moves nothing.
+    view = whole.reshape((*x.shape[:axis], length, count, *x.shape[axis + 1 :]))
     inner = math.prod(x.shape[axis + 1 :])
-    if before or inner > count or count > length:
-        view[...] = np.expand_dims(x, axis if before else axis + 1)
+    if inner > count or count > length:
+        view[...] = np.expand_dims(x, axis + 1)
         return whole
     # Short runs: one pass for each time is faster than many tiny copies.
     step = max(1, _CACHED // max(1, x[:1].size))
     for start in range(0, len(x), step):
         for time in range(count):
             view[(slice(start, start + step), *(slice(None),) * axis, time)] = x[start : start + step]
+    return whole
+
+
+def _again_shape(tiles: Any, *counts: int, axes: tuple[int, ...]) -> tuple[int, ...]:
+    times = dict(zip(axes, counts, strict=True))
+    first = tiles
+    for _ in axes:
+        first = first[0]
+    return tuple(n * times.get(axis, 1) for axis, n in enumerate(first))
+
+
+@kernel(
+    "again",
+    shape=_again_shape,
+    dtype=lambda tiles, *_, **__: _leaf(tiles),
+    flops=_no_flops,
+    into=True,
+)
+def again(tiles: Any, *counts: int, axes: tuple[int, ...], into: Tile | None = None) -> Tile:
+    """A tile so many times along each of some axes, in one pass.
+
+    >>> again([np.array([[7, 8]])], 2, axes=(1,))
+    array([[7, 8, 7, 8]])
+    """
+    x = _leaf(tiles)
+    times = dict(zip(axes, counts, strict=True))
+    whole = room([n * times.get(axis, 1) for axis, n in enumerate(x.shape)], x.dtype, into)
+    pairs = [(times.get(axis, 1), n) for axis, n in enumerate(x.shape)]
+    view = whole.reshape([each for pair in pairs for each in pair])  # cutting an axis moves nothing
+    view[...] = x.reshape([each for n in x.shape for each in (1, n)])
     return whole
 
 

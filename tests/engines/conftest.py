@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Iterator
@@ -31,6 +32,9 @@ def dask_client() -> Iterator[Any]:
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
+        client.run(
+            importlib.import_module, "linnet.engines.dask"
+        )  # seconds that no test should be charged for
         yield client
 
 
@@ -52,7 +56,19 @@ def ray_cluster() -> Iterator[Any]:
         for _ in range(3):
             cluster.add_node(**each)
         ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+        _warm(ray)
         yield cluster
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def _warm(ray: Any) -> None:
+    """Have every node start a worker, which takes seconds that no test should be charged for."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    load = ray.remote(num_cpus=1)(importlib.import_module)
+    nodes = [node["NodeID"] for node in ray.nodes()]
+    pinned = [NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
+    started = [load.options(scheduling_strategy=each).remote("linnet.engines.ray") for each in pinned]
+    ray.wait(started, num_returns=len(started), timeout=120)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -138,3 +140,38 @@ class DrivenCases:
         a = np.arange(400.0)
         found = engine.run(programs.chain.bind(N=40, M=20), {"A": TiledArray.from_numpy(a, 10)})["B"]
         assert np.array_equal(found.to_numpy(), a + 20)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import linnet as ln
+from linnet.tiles import TiledArray
+
+@ln.kernel("script_add_five")
+def add_five(x):
+    return x + 5
+
+@ln.tile_program
+def fives(A: ln.In, B: ln.Out, N: int):
+    for i in range(N):
+        B[i] = script_add_five(A[i])
+
+if __name__ == "__main__":
+    with ln.init(sys.argv[1], workers=2, memory="200 MB") as session:
+        print(session.engine.cluster.workers)
+        given = {"A": TiledArray.from_numpy(np.arange(6.0), 2)}
+        print(session.engine.run(fives.bind(N=3), given)["B"].to_numpy().sum())
+        print(float((ln.asarray(np.arange(6.0), chunks=2) + 5).sum()))
+    del session
+"""
+"""A cluster that the engine starts, and a kernel that only the script has."""
+
+
+def check_script(name, folder):
+    script = folder / "script.py"
+    script.write_text(SCRIPT)
+    found = subprocess.run(
+        [sys.executable, script, name], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert found.stdout.split() == ["2", "45.0", "45.0"]

@@ -6,7 +6,7 @@ import os
 import signal
 
 import pytest
-from driven_cases import DrivenCases, survives
+from driven_cases import DrivenCases, check_script, survives
 
 from linnet.engines.dask import Dask
 from linnet.testing.engines import EngineSuite
@@ -35,3 +35,7 @@ def test_a_worker_that_is_killed(dask_client, policy):
     victim = dask_client.cluster.workers[1].process.pid
     survives(Dask(client=dask_client, policy=policy), lambda: os.kill(victim, signal.SIGKILL))
     dask_client.wait_for_workers(4, timeout=60)  # Dask starts another one
+
+
+def test_a_script_with_a_cluster_and_kernels_of_its_own(tmp_path):
+    check_script("dask", tmp_path)

@@ -11,7 +11,7 @@ import pickle
 import queue
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +54,15 @@ class Dask(Driven):
         super().__init__(policy)
         if client is not None and address is not None:
             raise InputError(f"client={client!r} and address={address!r} were given; give one of them")
-        self.client: Any = _found(client, address, workers, memory)
+        self.client: Any
+        self.client, own = _found(client, address, workers, memory)
         self._seen: dict[str, int] = {}
         self._runs, self._managed = 0, False
         self._name = f"linnet-{self.client.id}-{next(_engines)}"
         self._inboxes: weakref.WeakValueDictionary[str, _Crew] = weakref.WeakValueDictionary()
-        self.client.subscribe_topic(self._name, self._heard)
+        self.client.subscribe_topic(self._name, _listener(weakref.ref(self)))
+        if own:
+            weakref.finalize(self, self.client.close)
 
     @property
     def key(self) -> str:
@@ -120,7 +123,8 @@ class Dask(Driven):
 
 def _found(
     client: Client | None, address: str | None, workers: int | None, memory: float | str | None
-) -> Any:
+) -> tuple[Any, bool]:
+    """The client to use, and whether it is closed with the engine; a cluster that it started ends with it."""
     try:
         import distributed
     except ImportError as error:
@@ -128,14 +132,14 @@ def _found(
             'engine "dask" needs distributed; install it with: pip install "linnet[dask]"'
         ) from error
     if client is not None:
-        return client
+        return client, False
     if address is not None:
-        return distributed.Client(address, set_as_default=False)
+        return distributed.Client(address, set_as_default=False), True
     try:
-        return distributed.get_client()
+        return distributed.get_client(), False
     except ValueError:
         limit = "auto" if memory is None else amount(memory)
-        return distributed.Client(
+        started = distributed.Client(
             n_workers=workers,
             threads_per_worker=1,
             memory_limit=limit,
@@ -143,6 +147,18 @@ def _found(
             dashboard_address="127.0.0.1:0",
             set_as_default=False,
         )
+        return started, True
+
+
+def _listener(engine: weakref.ref[Dask]) -> Callable[[Any], None]:
+    """What Dask calls when a worker reports; it must not keep the engine, with which its cluster ends."""
+
+    def heard(event: Any) -> None:
+        known = engine()
+        if known is not None:
+            known._heard(event)
+
+    return heard
 
 
 def _nodes(client: Any) -> dict[str, Node]:

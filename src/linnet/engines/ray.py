@@ -143,7 +143,7 @@ class _Crew:
         self._here = self._ray.get_runtime_context().get_node_id()
         self._job = f"{key} {job}"
         self._brief = self._ray.put(brief)
-        self._flying: dict[Any, int] = {}
+        self._flying: dict[Any, tuple[int, list[Any]]] = {}
         self._copies: dict[Any, set[str]] = {}
         """Where each object was when it was last looked up."""
         self._options: dict[tuple[int, int], Any] = {}
@@ -175,20 +175,21 @@ class _Crew:
                 self._copies[ref] = set(self._locations([ref])[ref]["node_ids"])
         made = remote.remote(self._job, [self._brief], pickle.dumps(order), *operands)
         told, *parcels = [made] if returns == 1 else made
-        self._flying[told] = number
-        if node >= 0:
-            self._copies.update((ref, {self.names[node]}) for ref in parcels)
+        self._flying[told] = number, parcels
+        self._copies.update((ref, set()) for ref in parcels)  # where, is told when the order ends
         return parcels
 
     def ended(self, timeout: float) -> list[Ended]:
         waiting = list(self._flying)
+        if not waiting:  # those that are left wait for one that failed
+            return []
         ready, rest = self._ray.wait(waiting, timeout=timeout)
         if ready and rest:
             ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
         return [found for ref in ready if (found := self._opened(ref)) is not None]
 
     def _opened(self, told: Any) -> Ended | None:
-        number = self._flying.pop(told)
+        number, parcels = self._flying.pop(told)
         try:
             outcome = self._ray.get(told)
         except self._ray.exceptions.RayError as error:
@@ -196,7 +197,10 @@ class _Crew:
         if outcome is None:  # it waited for one that failed, which is told or will be
             return None
         outcome = pickle.loads(outcome)
-        return Ended(number, None, outcome) if isinstance(outcome, Failed) else Ended(number, outcome, None)
+        if isinstance(outcome, Failed):
+            return Ended(number, None, outcome)
+        self._copies.update((ref, {outcome.node}) for ref in parcels)
+        return Ended(number, outcome, None)
 
     def fetch(self, refs: Sequence[Any]) -> list[Any]:
         try:

@@ -291,5 +291,7 @@ def test_workers_are_those_of_all_ranks():
     assert repr(engine) == "MPI(ranks=4, workers=8)"
     with pytest.raises(InputError, match="workers=0: give at least 1"):
         MPI(workers=0)
+    with pytest.raises(InputError, match="give the name of a policy; every rank makes the plan"):
+        MPI(policy=object())
     with pytest.raises(InputError, match="policy 'best' is not known"):
         MPI(policy="best").run(programs.doubled.bind(N=2), {"B": TiledArray.from_numpy(np.ones(2), 1)})

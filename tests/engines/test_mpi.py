@@ -157,7 +157,16 @@ def test_a_script_that_fails_ends_the_job(tmp_path, line, code, words):
     path = script(tmp_path, "import sys, numpy as np, linnet as ln", line)
     said = finished("-m", "linnet", "run", "--no-progress", path, folder=tmp_path, code=code)
     assert words in said
+    assert code == 3 or f"line 2, in <module>\n    {line}" in said
     assert "the job was killed" not in said
+    assert "runpy" not in said
+
+
+def test_other_engines_have_no_ranks(tmp_path):
+    said = finished(
+        "-m", "linnet", "run", "--engine", "threads", script(tmp_path, "1"), folder=tmp_path, code=1
+    )
+    assert "--engine threads under mpiexec: every rank would run the script; use mpi" in said
 
 
 SLOW = (

@@ -6,6 +6,7 @@ import os
 import runpy
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -42,6 +43,7 @@ def run(
     report: Annotated[Path | None, typer.Option(help="Where to write a page about the run.")] = None,
 ) -> None:
     """Run a script, with progress and a report; under mpiexec, on all its ranks."""
+    from linnet.errors import InputError
     from linnet.session import init, make_engine
 
     rank = _rank()
@@ -51,12 +53,29 @@ def run(
         if rank == 0:
             stack.enter_context(_last_words(checkpoint))
         name = engine or ("threads" if rank is None else "mpi")
+        if rank is not None and name != "mpi":
+            raise InputError(f"--engine {name} under mpiexec: every rank would run the script; use mpi")
         made: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
         events = stack.enter_context(_watched(progress, report, str(script)))
         stack.enter_context(init(Watched(made, events)))
-        runpy.run_path(str(script), run_name="__main__")
+        _run_to_its_end(script)
         if checkpoint is not None:
             made.forget()
+
+
+def _run_to_its_end(script: Path) -> None:
+    """Run a script; what it raises is shown as Python would, and ends the command."""
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as end:
+        if end.code:
+            raise
+    except Exception as error:
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
+            trace = trace.tb_next
+        traceback.print_exception(error.with_traceback(trace))
+        raise typer.Exit(1) from None
 
 
 def _rank() -> int | None:

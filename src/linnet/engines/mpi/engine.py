@@ -57,7 +57,7 @@ class MPI:
         workers: int | None = None,
         memory: float | str | None = None,
         *,
-        policy: str = "auto",
+        policy: object = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         every: float = 30.0,
     ) -> None:
@@ -70,6 +70,11 @@ class MPI:
         """
         if workers is not None and workers < 1:
             raise InputError(f"workers={workers}: give at least 1, or None for a share of the cores")
+        if not isinstance(policy, str):
+            raise InputError(
+                f"policy={policy!r}: give the name of a policy; every rank makes the plan for itself, and "
+                "knows those that come with Linnet"
+            )
         self._root, cores = connected()
         self.memory = None if memory is None else amount(memory)
         self.policy = policy

@@ -159,8 +159,10 @@ class RootPart(Part):
             self._in_order.add(rank, events)
 
     def _break_off(self) -> None:
+        self.work.stop()
         self._root.stop(self.number)
         self.work.stop(_GRACE)
+        self.close()
 
     def _fail(self) -> None:
         error, self._error = self._error, None

@@ -8,10 +8,11 @@ script or a notebook, which have none, by value, as cloudpickle packs them.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import pickle
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import msgpack
@@ -27,6 +28,8 @@ from linnet.programs.grammar import Attribute
 from linnet.tiles import Layout, TiledArray, TileKey
 
 Ranks = NDArray[np.int64]
+_FOUND: set[str] = set()
+"""Modules that can be imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +185,26 @@ def code_of(bound: BoundProgram) -> tuple[tuple[str, ...], bytes]:
 
 
 def _importable(module: str) -> bool:
-    if module == "__main__":
-        return False
-    try:
-        return importlib.util.find_spec(module) is not None
-    except (ImportError, ValueError):
-        return False
+    """Whether a module is found where modules are looked for; one that was loaded otherwise is only here."""
+    if module in _FOUND:
+        return True
+    path: Sequence[str] | None = None
+    parts = module.split(".")
+    for count in range(1, len(parts) + 1):
+        spec = _spec(".".join(parts[:count]), path)
+        if spec is None or module == "__main__":
+            return False
+        path = spec.submodule_search_locations
+    _FOUND.add(module)
+    return True
+
+
+def _spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:
+    for finder in sys.meta_path:
+        found = finder.find_spec(name, path)
+        if found is not None:
+            return found
+    return None
 
 
 def _by_value(kernels: list[Kernel], functions: dict[str, Any]) -> bytes:

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linnet as ln
 from linnet.algorithms import cholesky as cholesky_programs
 from linnet.algorithms.gemm import accumulated_gemm, block_gemm, gemm
 from linnet.algorithms.householder import qr
+from linnet.algorithms.products import lower_times
 from linnet.algorithms.tsqr import tsqr
 from linnet.planning import bounds
 from linnet.planning.accounting import transfers
@@ -131,7 +133,39 @@ def square(A: In, C: Out, N: int):
     assert "a factor times itself" in found.why
 
 
+def test_what_is_not_the_whole_product_is_not_taken_for_one():
+    stack = """
+def stack(A: In, B: In, C: Out, N: int):
+    for b in range(N):
+        for i in range(N):
+            for j in range(N):
+                C[b, i, j] = testing_quotient(A[b, i], B[b, j])
+"""
+    arrays = {name: tiled(12, 12, tile=4) for name in "AB"}
+    work = Workload.of(TileProgram.from_source(stack).bind(N=3), arrays)
+    assert "a stack of them" in bound_of(work, Cluster(4)).why
+    work = Workload.of(lower_times.bind(P=3, Q=3, unit=0), {name: tiled(12, 12, tile=4) for name in "TB"})
+    assert "a part of a product" in bound_of(work, Cluster(4)).why
+
+
 # ---- no plan goes below
+
+
+@pytest.mark.parametrize("nodes", [2, 4, 6])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        *(program.bind(M=5, N=4, K=3) for program in (gemm, accumulated_gemm, block_gemm)),
+        cholesky_programs.cholesky.bind(N=5),
+        cholesky_programs.left_looking.bind(N=5),
+        qr.bind(P=5, Q=3),
+        tsqr.bind(N=7),
+    ],
+    ids=lambda bound: bound.program.name,
+)
+def test_no_chosen_plan_moves_less_than_its_bound(bound, nodes):
+    plan = ln.plan(bound, Cluster(nodes, flops=1e5), tile=8)
+    assert plan.lower_bound <= plan.bytes_moved
 
 
 @pytest.mark.parametrize("grid", [(4, 4, 1), (2, 2, 4), (4, 2, 2), (16, 1, 1), (1, 1, 16), (2, 8, 1)])

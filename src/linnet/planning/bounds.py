@@ -15,7 +15,7 @@ bound of connected pieces: what hangs together and is spread over k nodes needs 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, sqrt
 
 import numpy as np
@@ -44,6 +44,8 @@ class Bound:
     """Bytes in all because memory is short; 0 where it is not."""
     why: str = ""
     """Where there is no bound: why."""
+    nodes: int = 0
+    """How many nodes it is for."""
 
 
 UNKNOWN = Bound("nothing that was looked at", None)
@@ -132,9 +134,13 @@ def messages(pieces: int, nodes: int) -> int:
 
 
 def bound_of(work: Workload, cluster: Cluster) -> Bound:
-    """The bound that holds for a workload."""
+    """The bound that holds for a workload, if all nodes of the cluster take part."""
     if cluster.count == 1:
-        return Bound("one node", 0)
+        return Bound("one node", 0, nodes=1)
+    return replace(_recognised(work, cluster), nodes=cluster.count)
+
+
+def _recognised(work: Workload, cluster: Cluster) -> Bound:
     kernels = {statement.kernel for statement in work.bound.program.statements}
     found = joins(work)
     if "chol" in kernels and found:
@@ -147,14 +153,20 @@ def bound_of(work: Workload, cluster: Cluster) -> Bound:
 
 
 def _cholesky(work: Workload, cluster: Cluster) -> Bound:
-    size = _side(work, 0)
+    matrix = _matrix(work)
+    if matrix is None:
+        return Bound("Cholesky", None, why="its matrix is no input")
+    size = _side(work, matrix)
     limit = _memory(work, cluster)
     short = cholesky_with_memory(size, cluster.count, limit) if limit else 0.0
     return _made(work, cluster, f"Cholesky of {size}×{size}", cholesky(size, cluster.count), short)
 
 
 def _qr(work: Workload, cluster: Cluster) -> Bound:
-    rows, columns = _lengths(work, 0)
+    matrix = _matrix(work)
+    if matrix is None:
+        return Bound("QR", None, why="its matrix is no input")
+    rows, columns = _lengths(work, matrix)
     if rows < columns:
         return Bound("QR of a wide matrix", None, why="closed forms are known for tall matrices")
     limit = _memory(work, cluster)
@@ -168,9 +180,12 @@ def _product(work: Workload, cluster: Cluster, found: list[Join]) -> Bound:
     if others or left == right or not {left, right} <= set(work.names):
         why = "a factor times itself" if left == right and not others else "several products in one program"
         return Bound("products", None, why=f"{why}: closed forms are known for one product of two matrices")
-    result, dense = _result(work, found)
-    if not dense:
-        return Bound("products", None, why="only a part of the product is computed")
+    result = _result(work, found)
+    if (
+        not _dense(work, found, left, right)
+        or result < work.tile_items[work.kept & (work.producer >= 0)].sum()
+    ):
+        return Bound("products", None, why="a part of a product or a stack of them, or other results besides")
     a, b = (int(work.tile_items[_tiles(work, name)].sum()) for name in (left, right))
     sizes = sqrt(a * result / b), sqrt(b * result / a), sqrt(a * b / result)
     limit = _memory(work, cluster)
@@ -179,15 +194,28 @@ def _product(work: Workload, cluster: Cluster, found: list[Join]) -> Bound:
     return _made(work, cluster, kind, product(*sizes, cluster.count), short)
 
 
-def _result(work: Workload, found: list[Join]) -> tuple[int, bool]:
-    """Items of the result of a product, and whether every row meets every column."""
+def _result(work: Workload, found: list[Join]) -> int:
+    """Items of the result of a product."""
     row, column = (np.concatenate([getattr(j, name) for j in found]) for name in ("row", "column"))
     tasks = np.concatenate([join.tasks for join in found])
-    _, first = np.unique(row * (int(column.max()) + 1) + column, return_index=True)
-    dense = len(first) == len(np.unique(row)) * len(np.unique(column))
+    tasks = tasks[np.unique(row * (int(column.max()) + 1) + column, return_index=True)[1]]
     start = np.concatenate([[0], np.cumsum(work.tile_items[work.write])])
-    tasks = tasks[first]
-    return int((start[work.write_start[tasks + 1]] - start[work.write_start[tasks]]).sum()), dense
+    return int((start[work.write_start[tasks + 1]] - start[work.write_start[tasks]]).sum())
+
+
+def _dense(work: Workload, found: list[Join], left: str, right: str) -> bool:
+    """Whether every tile of the first factor meets every column, and every one of the second every row."""
+    rows, columns = (
+        len(np.unique(np.concatenate([getattr(j, n) for j in found]))) for n in ("row", "column")
+    )
+    joining = np.zeros(work.count, bool)
+    for join in found:
+        joining[join.tasks] = True
+    read = work.tile_array[work.read[np.repeat(joining, np.diff(work.read_start))]]
+    (a, a_reads), (b, b_reads) = (
+        (len(_tiles(work, name)), int((read == work.names.index(name)).sum())) for name in (left, right)
+    )
+    return a_reads == a * columns and b_reads == b * rows
 
 
 def _pieces(work: Workload, cluster: Cluster) -> Bound:
@@ -233,6 +261,13 @@ def _memory(work: Workload, cluster: Cluster) -> float | None:
 
 def _tiles(work: Workload, name: str) -> Numbers:
     return np.flatnonzero(work.tile_array == work.names.index(name))
+
+
+def _matrix(work: Workload) -> int | None:
+    """The largest input with two axes."""
+    sizes = np.bincount(work.tile_array, np.where(work.producer < 0, work.tile_items, 0), len(work.names))
+    found = [k for k, index in enumerate(work.tile_index) if index.shape[1] == 2 and sizes[k] > 0]
+    return max(found, key=sizes.__getitem__, default=None)
 
 
 def _side(work: Workload, array: int) -> int:

@@ -263,5 +263,8 @@ class _Competition:
     def plan(self) -> Plan:
         """The plan that is taken, with what the others would have cost."""
         plan = min(self.plans, key=lambda each: (each.cost.bytes_moved, each.cost.total))
+        used: list[int] = np.unique(plan.placement.nodes).tolist()
+        if 0 < len(used) < self.cluster.count:  # idle nodes need not be fed
+            plan.bound = bound_of(self.work, Cluster([self.cluster.nodes[node] for node in used]))
         plan.rivals = {name: cost for name, cost in self.costs.items() if name != plan.policy}
         return plan

@@ -163,7 +163,7 @@ class Plan:
 
     @property
     def lower_bound(self) -> int | None:
-        """Bytes that any plan moves in which all nodes take part; None if no closed form is known."""
+        """Bytes that any plan moves in which as many nodes take part; None if no closed form is known."""
         return self.bound.bytes
 
     @cached_property
@@ -181,7 +181,8 @@ class Plan:
         if bound.bytes is None:
             least = f"{bound.kind}: {bound.why or 'no closed form is known'}"
         else:
-            least = f"{bound.kind}: any plan in which all nodes take part moves {human(bound.bytes)} or more"
+            shared = f"whoever shares it among {bound.nodes} nodes"
+            least = f"{bound.kind}: {shared} moves {human(bound.bytes)} or more"
             if bound.memory_dependent:
                 least += f", {human(int(bound.memory_dependent))} of it because memory is short"
         parts = [text(self), f"  bound      {least}", f"  chosen     {self._reason()}"]

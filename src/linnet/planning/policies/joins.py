@@ -11,7 +11,7 @@ that begin, continue and end a sum.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -54,7 +54,19 @@ def joins(work: Workload) -> list[Join]:
         tasks = np.arange(first, last, dtype=np.int64)
         if pair is not None and len(tasks):
             found.append((float(flops[statement.number]), _join(work, statement, tasks, *pair)))
-    return [join for _, join in sorted(found, key=lambda item: -item[0])]
+    ranked = [join for _, join in sorted(found, key=lambda item: -item[0])]
+    rows, columns = (_values(ranked, name) for name in ("row", "column"))
+    return [
+        replace(join, row=np.searchsorted(rows, join.row), column=np.searchsorted(columns, join.column))
+        for join in ranked
+    ]
+
+
+def _values(found: list[Join], name: str) -> Numbers:
+    """The different values of a coordinate: loops with steps leave some out."""
+    return (
+        np.unique(np.concatenate([getattr(join, name) for join in found])) if found else np.zeros(0, np.int64)
+    )
 
 
 def _pair(statement: Statement) -> tuple[Access, Access] | None:

@@ -68,7 +68,9 @@ def by_layout(work: Workload, layout: NodeLayout, tiles: Numbers) -> Nodes:
     for array in present:
         mine = arrays == array
         index: Numbers = work.tile_index[array][tiles[mine] - work.first[array]]
-        found[mine] = layout.nodes(index)
+        # Tasks that write several tiles are known by the first: places are counted among those.
+        places = [np.unique(column, return_inverse=True)[1] for column in index.T]
+        found[mine] = layout.nodes(np.column_stack(places) if places else index)
     return found
 
 

@@ -28,8 +28,9 @@ class Ray(Driven):
     """Runs programs on the nodes of a Ray cluster.
 
     Ray is used as it is if it was initialised in this process; otherwise it is connected to the cluster at
-    `address`, or started on this machine with `workers` and a store of `memory`, until the engine is let
-    go of. `policy` says how tasks are placed: "auto" takes the cheapest plan, "engine" leaves it to Ray.
+    `address` ("auto": one that runs on this machine), or started here with `workers` and a store of `memory`,
+    until the engine is let go of. `policy` says how tasks are placed: "auto" takes the cheapest plan,
+    "engine" leaves it to Ray.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ def _start(address: str | None, workers: int | None, memory: float | str | None)
         return
     store = None if memory is None else amount(memory)
     ray.init(
+        address="local",  # else a cluster that runs on this machine for somebody else would be taken
         num_cpus=workers,
         object_store_memory=store,
         include_dashboard=False,

@@ -7,13 +7,14 @@ operands and its numbers; each different call is asked for once, in an order in 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from math import prod
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.errors import KernelDeclarationError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call
 from linnet.programs.enumeration import TaskArrays
@@ -39,8 +40,8 @@ class TileNames(Protocol):
         """A tile by its number."""
         ...
 
-    def tiles(self, array: str) -> Iterator[tuple[int, tuple[int, ...]]]:
-        """Numbers and indices of the tiles of one array."""
+    def numbered(self, array: str) -> tuple[int, Numbers]:
+        """The number of the first tile of an array, and the indices of all of them, one row a tile."""
         ...
 
 
@@ -119,8 +120,18 @@ class Declarations:
         return flops
 
     def _describe_input(self, name: str, array: TiledArray) -> None:
-        for tile, index in self._keys.tiles(name):
-            self._kind[tile] = self._kinds.number(Description(array.layout.tile_shape(index), array.dtype))
+        first, indices = self._keys.numbered(name)
+        if not len(indices):
+            return
+        for index in (indices.min(axis=0), indices.max(axis=0)):
+            array.layout.check(tuple(index.tolist()))
+        edges = array.layout.boundaries
+        lengths = [np.diff(each)[indices[:, axis]] for axis, each in enumerate(edges)]
+        shapes, kinds = (
+            np.unique(np.column_stack(lengths), axis=0, return_inverse=True) if edges else ([()], 0)
+        )
+        numbers = [self._kinds.number(Description(tuple(map(int, each)), array.dtype)) for each in shapes]
+        self._kind[first : first + len(indices)] = np.array(numbers, np.int64)[kinds]
 
     def _ask(self, call: Call, tiles: list[int]) -> tuple[list[int], float]:
         """Kinds of the results of a call, and its operations."""
@@ -145,7 +156,14 @@ def _operations(
     """What the kernel declares, or as many as elements are read and written."""
     known = get_kernel(call.kernel).flops
     if known is not None:
-        return float(known(*mapped(call.args, lambda key: described[key].shape), **call.attributes))
+        shapes = mapped(call.args, lambda key: described[key].shape)
+        try:
+            return float(known(*shapes, **call.attributes))
+        except Exception as error:
+            raise KernelDeclarationError(
+                f"what kernel {call.kernel!r} declares of its operations (flops=) fails on {call.args!r} "
+                f"of shapes {', '.join(map(str, shapes))}: {type(error).__name__}: {error}"
+            ) from error
     return float(sum(prod(each.shape) for each in (*described.values(), *results.values())))
 
 

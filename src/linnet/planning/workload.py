@@ -7,7 +7,7 @@ kernels declare; they are asked once for each kind of call, not for each task.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -262,12 +262,10 @@ class _Builder:
                 return TileKey(name, self._index(name, tile - array.first))
         raise IndexError(tile)
 
-    def tiles(self, array: str) -> Iterator[tuple[int, Index]]:
-        """Numbers and indices of the tiles of one array."""
-        numbered = self._arrays.get(array)
-        if numbered is not None:
-            for place in range(len(numbered.keys)):
-                yield numbered.first + place, self._index(array, place)
+    def numbered(self, array: str) -> tuple[int, Numbers]:
+        """The number of the first tile of an array, and the indices of all of them, one row a tile."""
+        found = self._arrays.get(array)
+        return (0, np.zeros((0, 0), np.int64)) if found is None else (found.first, found.indices)
 
     def _index(self, array: str, place: int) -> Index:
         return tuple(self._arrays[array].indices[place].tolist())

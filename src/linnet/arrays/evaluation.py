@@ -40,7 +40,7 @@ def computed(
     where = nodes_of(engine)
     if where.count == 1:
         nodes = [_in_usual_tiles(node) for node in nodes]
-    program, graph = lowered(nodes, where)
+    program, graph = lowered(nodes, where, engine.memory)
     places: dict[str, NDArray[Any]] = {}
     out: dict[str, TiledArray] = {}
     for node, name in zip(nodes, program.outputs, strict=True):
@@ -82,7 +82,7 @@ def persisted(
     if all(isinstance(node, Source | Stored) for node in nodes):
         return list(nodes)
     engine = current_engine() if engine is None else engine
-    program, graph = lowered(nodes, nodes_of(engine))
+    program, graph = lowered(nodes, nodes_of(engine), engine.memory)
     made = engine.run(program.bound, inputs_of(program, graph), events=events)
     found: list[Node] = []
     for node, name in zip(nodes, program.outputs, strict=True):

@@ -54,7 +54,7 @@ def graph(nodes: Sequence[Node]) -> Graph:
     keys: list[tuple[Any, ...]] = []
     for node in ordered(nodes):
         operands = tuple(numbers[id(each)] for each in node.operands)
-        key = _key(node, operands)
+        key = key_of(node, operands)
         identity = (*key, _identity(node))
         number = known.get(identity)
         if number is None:
@@ -62,7 +62,11 @@ def graph(nodes: Sequence[Node]) -> Graph:
             entries.append(Vertex(node, operands))
             keys.append(key)
         numbers[id(node)] = number
-    wanted = [numbers[id(node)] for node in nodes]
+    return assembled(entries, keys, [numbers[id(node)] for node in nodes])
+
+
+def assembled(entries: list[Vertex], keys: Sequence[tuple[Any, ...]], wanted: list[int]) -> Graph:
+    """The graph of nodes that know their operands, and nothing else yet."""
     for number in wanted:
         entries[number].wanted = True
     for number, entry in enumerate(entries):
@@ -98,7 +102,8 @@ def _identity(node: Node) -> Any:
     return id(node.tiles) if isinstance(node, Stored) else None
 
 
-def _key(node: Node, operands: tuple[int, ...]) -> tuple[Any, ...]:
+def key_of(node: Node, operands: tuple[int, ...]) -> tuple[Any, ...]:
+    """What two nodes that are computed in the same way have in common."""
     match node:
         case Source():
             return ("source", node.dtype, node.layout)

@@ -37,6 +37,7 @@ from linnet.arrays.expression import (
 from linnet.arrays.graph import Graph, graph
 from linnet.arrays.groups import Group, load
 from linnet.arrays.needed import Box, boxes, common, folded, piece_box, union
+from linnet.arrays.repeating import repeated
 from linnet.arrays.spreading import ONE, Nodes, fold_levels, spread
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
@@ -58,9 +59,9 @@ class Lowered:
     """For each node asked for the name of its array; None if it is a source itself."""
 
 
-def lowered(wanted: Sequence[Node], nodes: Nodes = ONE) -> tuple[Lowered, Graph]:
-    """The program for an expression on these nodes, and the graph it was made from."""
-    found = graph(spread(wanted, nodes))
+def lowered(wanted: Sequence[Node], nodes: Nodes = ONE, memory: int | None = None) -> tuple[Lowered, Graph]:
+    """The program for an expression on these nodes, under a budget, and the graph it was made from."""
+    found = repeated(graph(spread(wanted, nodes)), memory)
     key = (found.key, nodes)
     with _lock:
         made = _programs.get(key)

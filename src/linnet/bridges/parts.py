@@ -12,6 +12,7 @@ from linnet.arrays import chunking
 from linnet.arrays.blockwise import called
 from linnet.arrays.core import checked, wrap, wrapped
 from linnet.arrays.expression import Entry, Number
+from linnet.arrays.repeating import repeatable
 from linnet.errors import MissingExtraError
 from linnet.tiles import Layout
 from linnet.tiles.layout import from_sizes
@@ -35,7 +36,7 @@ def from_boxes(part: Callable[[Box], Any], layout: Layout, dtype: Any) -> Any:
 
     starts: list[Number] = [Entry(axis, edges[:-1]) for axis, edges in enumerate(layout.boundaries)]
     stops: list[Number] = [Entry(axis, edges[1:]) for axis, edges in enumerate(layout.boundaries)]
-    return wrap(called(tile, (), [*starts, *stops], layout, dtype))
+    return wrap(repeatable(called(tile, (), [*starts, *stops], layout, dtype)))
 
 
 def in_memory(part: Callable[[Box], Any], shape: tuple[int, ...], dtype: Any, chunks: Any) -> Any:

@@ -251,13 +251,17 @@ def draw(found: dict[str, list[Row]], path: Path) -> None:
         kind = next(name for name in sorted(colours, key=len, reverse=True) if each.what.endswith(name))
         right.bar(place, each.numbers["seconds"], color=colours[kind])
     titles = [each.what.removeprefix("Cholesky ").split(", ")[:2] for each in bars]
-    right.axhline(SCALAPACK, color="#2f6f9f", linestyle=":", label="ScaLAPACK, 256K on 180 cores (Table 1)")
-    right.axhline(NUMPYWREN, color="#c2571a", linestyle=":", label="numpywren, 256K on 180 cores (Table 1)")
+    for seconds, colour, name in ((SCALAPACK, "#1b3d57", "ScaLAPACK"), (NUMPYWREN, "#7a2f0a", "numpywren")):
+        right.hlines(seconds, -0.5, 2.5, color=colour, linestyle=":", label=f"{name}, the paper's Table 1")
     right.set_xticks([3 * k + 1 for k in range(len(bars) // 3)],
                      ["\n".join(titles[3 * k]) for k in range(len(bars) // 3)])  # fmt: skip
-    right.set(yscale="log", ylabel="seconds", title="planned, stateless, pipelined")
+    right.set(
+        yscale="log", ylim=(300, 2e6), ylabel="seconds", title="Cholesky: planned, stateless, pipelined"
+    )
+    left.set_xticks(list(ideal), [f"{size >> 10}K" for size in ideal])
+    left.minorticks_off()
     for axes in (left, right):
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, loc="upper left")
         axes.tick_params(which="both", labelsize=8)
     figure.savefig(path)
 

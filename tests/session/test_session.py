@@ -98,7 +98,7 @@ def test_engines_are_found_through_entry_points(monkeypatch):
     point = EntryPoint("other", f"{__name__}:Other", finding.GROUP)
     monkeypatch.setattr(EntryPoint, "load", lambda self: Other)
     monkeypatch.setattr(finding, "entry_points", lambda group: [point] if group == finding.GROUP else [])
-    assert engine_names() == ("other", "stateless", "threads")
+    assert engine_names() == ("dask", "mpi", "other", "ray", "simulated", "stateless", "threads")
     made = make_engine("other", workers=5, queue="q")
     assert isinstance(made, Other)
     assert (made.workers, made.queue) == (5, "q")

@@ -40,6 +40,10 @@ class Holding:
             self._held.update((lease.name, lease) for lease in found)
             return found
 
+    def has_claims(self) -> bool:
+        """Whether there are tasks to be begun next."""
+        return bool(self._claimed)
+
     def leases(self) -> list[Lease]:
         """All of them."""
         with self._lock:

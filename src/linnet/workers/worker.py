@@ -43,12 +43,16 @@ _BATCH = 64
 """Tasks in one batch, at most."""
 _BATCH_SECONDS = 0.03
 """Work in one batch of short tasks: so long others may have to wait for what this worker took."""
+_ALONE = 0.002
+"""Seconds in a kernel from which a task is a batch of its own: its children need not wait for others."""
 _SHORT = 8
 """A batch of so many holds short tasks: one thread takes them from the first step to the last."""
 _IDLE = 0.001
 """Seconds between looks into an empty queue, at first;"""
-_IDLE_LONG = {True: 0.005, False: 0.05}
+_IDLE_LONG = {True: 0.002, False: 0.02}
 """at last, where the queue is on this host, and where it is not."""
+_GIVE_WAY = 0.005
+"""Seconds that a worker which has something to compute leaves ready tasks to others, who may have nothing."""
 _LOOK = 0.1
 """Seconds between looks of an idle worker at what others left undone."""
 
@@ -106,6 +110,12 @@ class Worker:
         self._numbers = itertools.count()
         self._computed: queues.SimpleQueue[Batch | None] = queues.SimpleQueue()
         self._stop = threading.Event()
+        self._ahead = 0
+        """Batches that are read or computed;"""
+        self._free = threading.Event()
+        """set when there are none."""
+        self._free.set()
+        self._counting = threading.Lock()
         self._ending: Ending = "told to stop"
         self._error: BaseException | None = None
         self._batch = 1
@@ -183,6 +193,7 @@ class Worker:
         pause, longest = _IDLE, _IDLE_LONG[self._queue.url.startswith("file:")]
         looked = 0.0
         while self._slot() and not self._time_is_up():
+            self._free.wait(_GIVE_WAY)
             start = time.monotonic()
             attempts: list[Attempt] | None = self._taker.take(self._batch)
             if not attempts and pause >= longest and start - looked > _LOOK:
@@ -213,10 +224,13 @@ class Worker:
         alone = batch.attempts[0].deaths > 0
         if alone and not self._slot(self._limits.width - 1):
             return
+        short = self._batch >= _SHORT and not alone
+        if not short:
+            self._count_ahead(1)
         batch.attempts = [attempt for attempt in batch.attempts if self._taker.read(attempt)]
         batch.took(start)
         self._last_work = time.monotonic()
-        if self._batch >= _SHORT and not alone:
+        if short:
             # Short tasks are not handed on: threads would only wait at the interpreter's lock.
             self._run(batch)
             self._end(batch)
@@ -241,8 +255,17 @@ class Worker:
 
     # ---- computing
 
+    def _count_ahead(self, change: int) -> None:
+        with self._counting:
+            self._ahead += change
+            if self._ahead:
+                self._free.clear()
+            else:
+                self._free.set()
+
     def _compute(self, batch: Batch) -> None:
         self._run(batch)
+        self._count_ahead(-1)
         self._computed.put(batch)
 
     def _run(self, batch: Batch) -> None:
@@ -299,16 +322,25 @@ class Worker:
                 self._taker.troubled(attempt, error, "write")
         if not written:
             return
-        claim = 0 if self._stop.is_set() else max(1, self._batch // 2)
-        self._holding.claim(self._completions.complete(written, claim))
+        self._holding.claim(self._completions.complete(written, self._goes_on_with()))
         self._holding.drop(attempt.name for attempt in written)
         self._done += sum(not isinstance(attempt.task, Seed) for attempt in written)
         self._last_work = time.monotonic()
         batch.took(start)
 
+    def _goes_on_with(self) -> int:
+        """How many of the children made ready to keep: who has enough would let them wait for nothing."""
+        if self._stop.is_set():
+            return 0
+        if self._batch >= _SHORT:
+            return self._batch // 2
+        return int(self._free.is_set() and not self._holding.has_claims())
+
     def _adapt(self, batch: Batch) -> None:
         """Let a batch hold as many tasks as take about its share of time."""
-        if batch.seconds < _BATCH_SECONDS / 2 and batch.tasks >= self._batch:
+        if any(attempt.seconds > _ALONE for attempt in batch.attempts):
+            self._batch = 1
+        elif batch.seconds < _BATCH_SECONDS / 2 and batch.tasks >= self._batch:
             self._batch = min(2 * self._batch, _BATCH)
         elif batch.seconds > _BATCH_SECONDS:
             self._batch = max(1, int(batch.tasks * _BATCH_SECONDS / batch.seconds))

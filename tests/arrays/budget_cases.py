@@ -202,6 +202,18 @@ def _unique_all_different(data: Data) -> Any:
     yield _sorted(got, x)
 
 
+def _unique_counts(data: Data) -> Any:
+    """Two columns move together."""
+    x = data.vector()
+
+    def run() -> Any:
+        values, counts = np.unique(ln.asarray(x), return_counts=True)
+        return values.compute(), int(counts.sum())
+
+    got, total = yield run
+    yield _sorted(got, x) and total == LENGTH
+
+
 def _rechunk(data: Data) -> Any:
     """Rows to columns, kept; then a weighted sum of each."""
     x = data.matrix()

@@ -23,6 +23,9 @@ from linnet.tiles import Tile, amount
 _IN_STORE = 100 * 1024
 """Bytes from which Ray keeps a value in the stores of nodes; smaller ones travel with messages."""
 
+_LOCATING = 2000
+"""Milliseconds that looking up where tiles are may take."""
+
 
 class Ray(Driven):
     """Runs programs on the nodes of a Ray cluster.
@@ -174,7 +177,8 @@ class _Crew:
             self._options[node, returns] = remote
         for ref in operands:
             if ref not in self._copies:  # it was there before this run
-                self._copies[ref] = set(self._locations([ref])[ref]["node_ids"])
+                found = self._locations([ref]).get(ref)
+                self._copies[ref] = set(found["node_ids"]) if found else set()
         made = remote.remote(self._job, [self._brief], pickle.dumps(order), *operands)
         told, *parcels = [made] if returns == 1 else made
         self._flying[told] = number, parcels
@@ -219,7 +223,7 @@ class _Crew:
 
     def finish(self) -> None:
         """The run is over: count what came to nodes with tiles that stay."""
-        self._count(list(self._copies))
+        self._count([ref for ref, known in self._copies.items() if known])  # others never came to be
         self._copies.clear()
 
     def _count(self, refs: Sequence[Any]) -> None:
@@ -231,7 +235,12 @@ class _Crew:
                     self._came(node, size)
 
     def _locations(self, refs: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-        return self._ray.experimental.get_object_locations(list(refs)) if refs else {}
+        if not refs:
+            return {}
+        try:
+            return self._ray.experimental.get_object_locations(list(refs), timeout_ms=_LOCATING)
+        except self._ray.exceptions.GetTimeoutError:  # a count is not worth waiting for
+            return {ref: {"node_ids": [], "object_size": 0} for ref in refs}
 
     def cancel(self) -> None:
         for told in self._flying:

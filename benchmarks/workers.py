@@ -100,6 +100,7 @@ def measured(
     finally:
         job.delete()
         job.close()
+        launcher.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 

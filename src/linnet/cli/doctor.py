@@ -147,14 +147,17 @@ def _kernels() -> Iterator[Finding]:
 
 
 def _compiled() -> Iterator[Finding]:
-    from linnet.kernels import compiled
+    from linnet.io import compiled as io
+    from linnet.kernels import compiled as kernels
+    from linnet.planning import compiled as planning
 
-    if compiled.library():
-        text = "here: SVD and eigh chase their bands in C"
-    elif compiled.LIBRARY.exists():
-        text = "built for another machine; install Linnet anew, from source"
+    parts = (kernels.library(), io.library(), planning.library("simulate"), planning.library("place"))
+    if all(parts):
+        text = "here: bands are chased (SVD, eigh), text is parsed and plans are made in C"
+    elif kernels.LIBRARY.exists():
+        text = "built for another machine, or in part; install Linnet anew, from source"
     else:
-        text = "not built; SVD and eigh are slower. Install a C compiler, then Linnet anew, from source"
+        text = "not built; SVD, eigh, text and plans are slower. Install a C compiler, then Linnet anew, from source"
     yield Finding("compiled core", text)
 
 

@@ -157,7 +157,7 @@ def _compiled() -> Iterator[Finding]:
     elif kernels.LIBRARY.exists():
         text = "built for another machine, or in part; install Linnet anew, from source"
     else:
-        text = "not built; SVD, eigh, text and plans are slower. Install a C compiler, then Linnet anew, from source"
+        text = "not built: much is slower. Install a C compiler, then Linnet anew, from source"
     yield Finding("compiled core", text)
 
 

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.tiles.libraries import loaded
+
 LIBRARY = Path(__file__).with_name("fields.so")
 """Where the build puts the library; it is not there if no compiler was."""
 BEHIND = 16
@@ -41,18 +43,19 @@ class Fields(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The compiled library, or None where it was not built or cannot be loaded."""
-    if not LIBRARY.exists():
-        return None
-    try:
-        loaded = ctypes.CDLL(str(LIBRARY))
-    except OSError:  # built for another machine: Arrow still works
-        return None
-    number, address = ctypes.c_int64, ctypes.c_void_p
-    loaded.linnet_fields.argtypes = (ctypes.POINTER(Fields), address, *(number,) * 4, ctypes.POINTER(number))
-    loaded.linnet_fields.restype = number
-    loaded.linnet_rows.argtypes = (address, *(number,) * 3, ctypes.POINTER(number))
-    loaded.linnet_rows.restype = number
-    return loaded
+    found = loaded(LIBRARY)
+    if found is not None:
+        number, address = ctypes.c_int64, ctypes.c_void_p
+        found.linnet_fields.argtypes = (
+            ctypes.POINTER(Fields),
+            address,
+            *(number,) * 4,
+            ctypes.POINTER(number),
+        )
+        found.linnet_fields.restype = number
+        found.linnet_rows.argtypes = (address, *(number,) * 3, ctypes.POINTER(number))
+        found.linnet_rows.restype = number
+    return found
 
 
 @functools.cache

@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from linnet.tiles.libraries import loaded
+
 LIBRARY = Path(__file__).with_name("chase.so")
 """Where the build puts the library; it is not there if no compiler was."""
 
@@ -47,17 +49,13 @@ class Reflect(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The compiled library, or None where it was not built or cannot be loaded."""
-    if not LIBRARY.exists():
-        return None
-    try:
-        loaded = ctypes.CDLL(str(LIBRARY))
-    except OSError:  # built for another machine: the slow way still works
-        return None
-    loaded.linnet_chase.argtypes = (ctypes.POINTER(Chase), ctypes.c_void_p)
-    loaded.linnet_chase.restype = None
-    loaded.linnet_reflect.argtypes = (ctypes.POINTER(Reflect), ctypes.c_void_p)
-    loaded.linnet_reflect.restype = None
-    return loaded
+    found = loaded(LIBRARY)
+    if found is not None:
+        found.linnet_chase.argtypes = (ctypes.POINTER(Chase), ctypes.c_void_p)
+        found.linnet_chase.restype = None
+        found.linnet_reflect.argtypes = (ctypes.POINTER(Reflect), ctypes.c_void_p)
+        found.linnet_reflect.restype = None
+    return found
 
 
 def run_chase(compiled: ctypes.CDLL, chase: Chase, item: int) -> None:

@@ -10,14 +10,10 @@ import ctypes
 import functools
 from pathlib import Path
 
+from linnet.tiles.libraries import loaded
+
 
 @functools.cache
 def library(name: str) -> ctypes.CDLL | None:
     """A library by its name, or None where it was not built or cannot be loaded."""
-    place = Path(__file__).with_name(f"{name}.so")
-    if not place.exists():
-        return None
-    try:
-        return ctypes.CDLL(str(place))
-    except OSError:  # built for another machine: the slow way still works
-        return None
+    return loaded(Path(__file__).with_name(f"{name}.so"))

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from linnet.arrays.core import ArrayBase, as_node
-from linnet.arrays.creation import asarray
 from linnet.arrays.expression import Node, Stored
 from linnet.arrays.lowering import lowered
 from linnet.arrays.spreading import Nodes
+from linnet.arrays.submitting import as_input
 from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.planning.choosing import choose
@@ -131,16 +131,8 @@ def _cut(
 
 
 def _given(name: str, value: Any) -> TiledArray:
-    if isinstance(value, TiledArray):
-        return value
-    if isinstance(value, np.ndarray):
-        value = asarray(value)
-    if not isinstance(value, ArrayBase):
-        raise InputError(
-            f"input {name} is a {type(value).__name__}; give an array: cut as the program needs it with "
-            "ln.asarray(x, chunks=...)"
-        )
-    return _layout(value.node)
+    given = as_input(name, value)
+    return given if isinstance(given, TiledArray) else _layout(given)
 
 
 def _layout(node: Node) -> TiledArray:

@@ -134,7 +134,8 @@ def _expression(
     return made.bound, inputs_of(made, graph), arrays
 
 
-def _in_tiles(name: str, value: Any) -> TiledArray:
+def as_input(name: str, value: Any) -> TiledArray | Node:
+    """An input of a program as the user gives it: in tiles already, or a node to be put into some."""
     if isinstance(value, TiledArray):
         return value
     if isinstance(value, np.ndarray):
@@ -144,7 +145,14 @@ def _in_tiles(name: str, value: Any) -> TiledArray:
             f"input {name} is a {type(value).__name__}; give an array: cut as the program needs it with "
             "ln.asarray(x, chunks=...)"
         )
-    (node,) = persisted([value.node])
+    return value.node
+
+
+def _in_tiles(name: str, value: Any) -> TiledArray:
+    given = as_input(name, value)
+    if isinstance(given, TiledArray):
+        return given
+    (node,) = persisted([given])
     assert isinstance(node, Source | Stored)
     return tiled(node)
 

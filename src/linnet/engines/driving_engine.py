@@ -20,11 +20,9 @@ from linnet.engines.driving_telling import Reports
 from linnet.engines.driving_tiles import RemoteTiles, check_reach
 from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.events import Events, Sink
-from linnet.kernels import get as get_kernel
 from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster, Node
 from linnet.planning.plan import Plan
-from linnet.planning.schedule import finishing
 from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
@@ -161,8 +159,7 @@ class Driven(ABC):
         return known
 
     def _made(self, work: Workload, cluster: Cluster) -> _Planned:
-        streams = any(get_kernel(each.kernel).streams for each in work.bound.program.statements)
-        order = finishing(work.tasks) if streams else work.order
+        order = work.order
         if self.policy == "engine":
             return _Planned(work, None, Assignment(np.full(work.count, -1), np.full(work.tiles, -1), order))
         plan = choose(work, cluster, self.policy)

@@ -25,7 +25,6 @@ from linnet.engines.store import TileStore
 from linnet.engines.telling import Telling
 from linnet.errors import ProgramError
 from linnet.events import TaskReady
-from linnet.kernels import get as get_kernel
 from linnet.planning.schedule import Schedule
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
@@ -65,8 +64,7 @@ class Run:
         needs = None if budget is None else budget.needs(bound, inputs)
         self._plan = Plan.of(bound)
         self._plan.expect(inputs)
-        streams = any(get_kernel(each.kernel).streams for each in bound.program.statements)
-        ranking = self._plan.ranking(sparing=budget is not None or streams)
+        ranking = self._plan.ranking(sparing=budget is not None or bound.program.streams)
         self._schedule = Schedule(self._plan.arrays, ranking)
         self._store = TileStore(bound, self._inputs, out, budget)
         self._executor = Executor(bound, self._plan, self._inputs, self._store)

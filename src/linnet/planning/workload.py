@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.planning.declared import Declarations
-from linnet.planning.schedule import Graph, longest_paths
+from linnet.planning.schedule import Graph, finishing, longest_paths
 from linnet.programs import BoundProgram, In, Out
 from linnet.programs.enumeration import Enumerator, TaskArrays
 from linnet.programs.statements import Access, Statement
@@ -79,7 +79,8 @@ class Workload:
     given_homes: NDArray[np.int32]
     """The node where an input lies already; -1 where a plan is free to choose."""
     order: Numbers
-    """Tasks, each after those it waits for, the longest way to the end first."""
+    """Tasks, each after those it waits for, the longest way to the end first; where kernels bring tiles
+    from elsewhere (`streams`), what is started is finished first."""
     along: NDArray[np.bool_]
     """Small inputs of one tile (numbers, seeds, short vectors): they go along with whoever needs them."""
 
@@ -203,7 +204,7 @@ class _Builder:
         self._bound, self._inputs, self._homes = bound, inputs, homes
         self._enumerator: Enumerator = bound.enumerator()
         self._statements = bound.program.statements
-        self._columns = [self._enumerator.columns(s.loops, s.guards) for s in self._statements]
+        self._columns = self._enumerator.listed()
         counts = [len(columns[""]) for columns in self._columns]
         self._offsets = np.cumsum([0, *counts])
         self._arrays: dict[str, _Numbered] = {}
@@ -214,9 +215,9 @@ class _Builder:
         write_start, write = self._pairs("writes").rows(count)
         operand_start, operand = self._pairs("reads").rows(count)
         tiles = self.count
-        tasks = bound.task_arrays()
+        tasks = self._enumerator.arrays(self._columns)
         statement = np.repeat(np.arange(len(self._statements), dtype=np.int32), np.diff(self._offsets))
-        order = in_order(tasks)
+        order = in_order(tasks, finishing_first=bound.program.streams)
         declared = Declarations(bound, self._inputs, self)
         flops = declared.flops(tasks, order, (operand_start, operand), (write_start, write))
         producer = np.full(tiles, -1, np.int32)
@@ -335,9 +336,10 @@ def distinct(codes: Numbers) -> Numbers:
     return codes[np.flatnonzero(np.diff(codes, prepend=-1))]
 
 
-def in_order(graph: Graph) -> Numbers:
-    """Tasks, each after those it waits for; of those that could come next, the longest way to the end."""
-    return np.argsort(-longest_paths(graph), kind="stable")
+def in_order(graph: Graph, *, finishing_first: bool) -> Numbers:
+    """Tasks, each after those it waits for: what is started is finished first, or the longest way to the
+    end comes first."""
+    return finishing(graph) if finishing_first else np.argsort(-longest_paths(graph), kind="stable")
 
 
 def _accesses(statement: Statement, kind: str) -> tuple[Access, ...]:

@@ -168,9 +168,13 @@ class Enumerator:
         ]
         return rows.get("row"), index
 
-    def arrays(self) -> TaskArrays:
-        """Enumerate tasks and dependences."""
-        tables = [self.columns(s.loops, s.guards) for s in self.statements]
+    def listed(self) -> list[dict[str, Any]]:
+        """The columns of every statement."""
+        return [self.columns(s.loops, s.guards) for s in self.statements]
+
+    def arrays(self, known: Sequence[dict[str, Any]] | None = None) -> TaskArrays:
+        """Enumerate tasks and dependences; `known` are the columns, where they were listed before."""
+        tables = self.listed() if known is None else [dict(table) for table in known]
         offsets = np.cumsum([0, *(len(t[""]) for t in tables)], dtype=np.int64)
         total = int(offsets[-1])
         number = np.int32 if total < 2**31 else np.int64

@@ -9,6 +9,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, overload
 
 from linnet.errors import BindError, ProgramError, SingleAssignmentError, UnwrittenTileError
+from linnet.kernels import get as get_kernel
 from linnet.programs import wire
 from linnet.programs.bound import BoundProgram
 from linnet.programs.check import check, check_statements
@@ -143,6 +144,11 @@ class TileProgram:
         made = prove(self.tree, self.statements, findings if self._verify else None)
         findings.raise_if_any()
         return made
+
+    @property
+    def streams(self) -> bool:
+        """Whether a kernel of it brings tiles from elsewhere, or takes them there."""
+        return any(get_kernel(each.kernel).streams for each in self.statements)
 
     @cached_property
     def compiled(self) -> Compiled:

@@ -15,12 +15,10 @@ from linnet.engines.mpi.orders import Problem, read_problem
 from linnet.engines.mpi.share import Left, Share, moves, outputs_of, share
 from linnet.engines.plan import Plan as Calls
 from linnet.errors import BudgetError, ProgramError
-from linnet.kernels import get as get_kernel
 from linnet.planning.accounting import Transfers, transfers
 from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Placement
-from linnet.planning.schedule import finishing
 from linnet.planning.workload import Numbers, Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, human
@@ -59,8 +57,7 @@ def derive(problem: Problem, rank: int) -> Derived:
     work = Workload.of(bound, problem.inputs, problem.home)
     plan = choose(work, problem.cluster, problem.policy)
     placement = plan.placement
-    streams = any(get_kernel(each.kernel).streams for each in bound.program.statements)
-    order = finishing(work.tasks) if streams else work.order
+    order = work.order
     _check_order(work, order)
     left = Left(np.ones(work.count, bool), np.zeros(0, np.int64))
     moved = transfers(work, problem.cluster, placement)

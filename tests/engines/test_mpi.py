@@ -235,8 +235,8 @@ def ranks_of(job):
     return found
 
 
-@pytest.mark.parametrize("victim", [0, 2])
-def test_a_rank_that_dies_ends_the_job_which_goes_on_when_started_again(tmp_path, victim):
+@pytest.mark.parametrize(("victim", "ranks"), [(0, 3), (2, 2)])
+def test_a_rank_that_dies_ends_the_job_which_goes_on_when_started_again(tmp_path, victim, ranks):
     path = script(
         tmp_path,
         *SLOW,
@@ -258,7 +258,7 @@ def test_a_rank_that_dies_ends_the_job_which_goes_on_when_started_again(tmp_path
     assert "the job was killed: one of its ranks died" in said
     assert "Start it again with the same command; it goes on from what was written down in kept" in said
     done = (tmp_path / "steps").stat().st_size
-    assert "right" in finished(*command, folder=tmp_path)
+    assert "right" in finished(*command, ranks=ranks, folder=tmp_path)
     total = (tmp_path / "steps").stat().st_size
     assert total - done < 126 - 25  # of 126 tasks in all
     assert total < 126 + 60

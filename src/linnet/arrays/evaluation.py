@@ -95,7 +95,7 @@ def persisted(
 
 def nodes_of(engine: Engine) -> Nodes:
     """The nodes that an engine runs programs on."""
-    return Nodes.of(getattr(engine, "cluster", None))
+    return Nodes.of(engine.cluster)
 
 
 def inputs_of(program: Lowered, graph: Graph) -> dict[str, TiledArray]:

@@ -73,7 +73,7 @@ def plan(
 
 def _cluster(engine: Engine) -> Cluster:
     """The cluster of an engine; one that has no nodes is one node."""
-    found: Cluster | None = getattr(engine, "cluster", None)
+    found = engine.cluster
     if found is not None:
         return found
     workers: int = getattr(engine, "workers", 1)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from linnet.engines import Engine, Outputs
     from linnet.events import Events, Sink
+    from linnet.planning.cluster import Cluster
     from linnet.programs import BoundProgram
     from linnet.tiles import TiledArray
 
@@ -146,6 +147,11 @@ class Watched:
     ) -> Outputs:
         """As the engine does it."""
         return self._engine.run(bound, inputs, out=out, events=events or self._events)
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The nodes that programs are planned for."""
+        return self._engine.cluster
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`."""

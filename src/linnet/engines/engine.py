@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from linnet.errors import InputError
 from linnet.events import Sink
+from linnet.planning.cluster import Cluster
 from linnet.programs import BoundProgram, In, Out
 from linnet.programs.outputs import Outputs
 from linnet.tiles import TiledArray, TileKey
@@ -19,6 +20,11 @@ class Engine(Protocol):
 
     memory: int | None
     """Bytes that tiles may take; None: it knows no limit."""
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """The nodes that programs are planned for; None: they run in one place."""
+        ...
 
     def run(
         self,

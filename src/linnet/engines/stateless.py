@@ -46,6 +46,9 @@ class Stateless:
     memory: int | None = None
     """Tiles are in the store: their sum has no limit."""
 
+    cluster = None
+    """It plans for no nodes."""
+
     def __init__(
         self,
         workers: int = 2,

@@ -41,6 +41,9 @@ class Threads:
     array([0, 2, 4, 6, 8])
     """
 
+    cluster = None
+    """It plans for no nodes."""
+
     def __init__(
         self,
         workers: int | None = None,

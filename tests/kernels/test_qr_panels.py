@@ -59,11 +59,26 @@ def test_a_panel_and_what_is_done_with_it(rng, dtype, order, heights, n):
     near((q.conj().T @ q).astype(dtype), np.eye(m), dtype)
     c = [random(rng, height, 3, dtype, order) for height in heights]
     for adjoint, turned in ((True, q.conj().T), (False, q)):
-        w = panels.project(v, t, c, adjoint=adjoint)
-        near(np.vstack(c) + stacked @ w, (turned @ np.vstack(c)).astype(dtype), dtype)
+        first, others = panels.reflect(v, t, c, adjoint=adjoint)
+        near(np.vstack([first, *others]), (turned @ np.vstack(c)).astype(dtype), dtype)
     if k and heights[0] >= k:
-        w = panels.first_reflection(v[0], t)
-        near(panels.identity_add(v[0], w), q[: heights[0], :k].astype(dtype), dtype)
+        near(np.vstack(panels.reflect_unit(v, t)), q[:, :k].astype(dtype), dtype)
+    if len(heights) > 1:
+        first, others = panels.reflect_lower(v, t, c[1:])
+        near(np.vstack([first, *others]), (q[:, heights[0] :] @ np.vstack(c[1:])).astype(dtype), dtype)
+
+
+def test_a_column_is_overwritten_where_it_is_given_away(rng):
+    v, t, _ = panels.panel_qr([random(rng, 3, 3, np.float64), random(rng, 2, 3, np.float64)])
+    c = [random(rng, height, 4, np.float64) for height in (3, 2)]
+    before = [each.copy() for each in c]
+    first, others = panels.reflect(v, t, c)
+    assert all(map(np.array_equal, c, before))
+    again, rest = panels.reflect(v, t, c, overwrite=(2,))
+    assert again is c[0]
+    assert rest[0] is c[1]
+    assert np.array_equal(first, again)
+    assert np.array_equal(others[0], rest[0])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -113,17 +128,13 @@ def test_shapes_that_do_not_fit_are_refused(rng):
     with pytest.raises(ValueError, match="panel_qr expects tiles of one width, got 2×2, 2×3"):
         panels.panel_qr([one, two])
     with pytest.raises(
-        ValueError, match="project expects as many tiles of V as of C, of equal heights; got V 2×2"
+        ValueError, match="reflect expects as many tiles of V as of C, of equal heights; got V 2×2"
     ):
-        panels.project([one], one, [np.ones((3, 1))])
-    with pytest.raises(ValueError, match="project expects as many tiles of V as of C"):
-        panels.project([one], one, [one, one])
-    with pytest.raises(
-        ValueError, match="first_reflection expects the first tile of V and its T, got 2×3 and 2×2"
-    ):
-        panels.first_reflection(two, one)
-    with pytest.raises(ValueError, match=r"identity_add expects tiles for E \+ V·W, got 2×3 and 2×2"):
-        panels.identity_add(two, one)
+        panels.reflect([one], one, [np.ones((3, 1))])
+    with pytest.raises(ValueError, match="reflect expects as many tiles of V as of C"):
+        panels.reflect([one], one, [one, one])
+    with pytest.raises(ValueError, match="reflect_unit expects the tiles of V and its T, got 2×3 and 2×2"):
+        panels.reflect_unit([two], one)
     with pytest.raises(ValueError, match="stack_qr expects tiles of one width, got 2×2, 2×3"):
         tall.stack_qr([one, two])
     with pytest.raises(ValueError, match=r"combine expects tiles for Y·\(Z·B\), got 2×3, 2×2 and 2×2"):

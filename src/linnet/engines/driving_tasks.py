@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ from linnet.kernels import Kernel, callables, registry
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Out, Task
 from linnet.programs.grammar import Attribute
-from linnet.programs.results import failure, matched
+from linnet.programs.results import failure, matched, paired
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TiledArray, TileKey
 
@@ -230,7 +231,7 @@ class _Task:
             raise Failed(self._task, told, _sendable(error)) from error
         made: list[Tile] = []
         for key, each in results:
-            tile = detached(each, self._read, list(taken.values()), made)
+            tile = detached(each, self._read, list(chain(*taken.values())), made)
             tile.setflags(write=False)
             made.append(tile)
             self._tiles[key] = tile
@@ -255,21 +256,25 @@ class _Task:
         tile.setflags(write=False)
         return tile
 
-    def _take(self, kernel: Kernel, call: Call, arguments: list[Any]) -> dict[int, Tile]:
-        """Operands that the kernel may overwrite, by their positions."""
-        found: dict[int, Tile] = {}
+    def _take(self, kernel: Kernel, call: Call, arguments: list[Any]) -> dict[int, list[Tile]]:
+        """The tiles of operands that the kernel may overwrite, by the positions of these."""
+        found: dict[int, list[Tile]] = {}
         for position in kernel.inplace:
-            key = call.args[position] if position < len(call.args) else None
-            if not isinstance(key, TileKey) or key not in self._may_take:
+            if position >= len(call.args):
                 continue
-            if sum(other == key for other in operands(call.args)) > 1:
-                continue
-            try:
-                arguments[position].setflags(write=True)
-            except ValueError:  # it lies in memory that cannot be written to
-                continue
-            found[position] = arguments[position]
+            pairs = paired(call.args[position], arguments[position])
+            if pairs and all(self._is_free(key, tile, call) for key, tile in pairs):
+                found[position] = [tile for _, tile in pairs]
         return found
+
+    def _is_free(self, key: TileKey, tile: Tile, call: Call) -> bool:
+        if key not in self._may_take or sum(other == key for other in operands(call.args)) > 1:
+            return False
+        try:
+            tile.setflags(write=True)
+        except ValueError:  # it lies in memory that cannot be written to
+            return False
+        return True
 
 
 def _read_only(tile: Tile) -> Tile:

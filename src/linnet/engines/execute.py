@@ -19,7 +19,7 @@ from linnet.errors import (
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, In, Out
-from linnet.programs.results import failure, matched
+from linnet.programs.results import failure, matched, paired
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TiledArray, TileKey
 
@@ -166,15 +166,13 @@ class Executor:
         for position in kernel.inplace:
             if position >= len(args):
                 continue
-            key = args[position]
-            if type(key) is not TileKey or key[0] not in temporary:
-                continue
+            pairs = paired(args[position], arguments[position])
             # A tile that is also another operand of this very call is needed by it.
-            if repeated and sum(other == key for other in operands(call.args)) > 1:
+            if repeated and any(sum(other == key for other in operands(args)) > 1 for key, _ in pairs):
                 continue
-            if self._store.claim(key, arguments[position]):
+            if pairs and all(key[0] in temporary and self._store.claim(key, tile) for key, tile in pairs):
                 free.append(position)
-                taken.append(arguments[position])
+                taken.extend(tile for _, tile in pairs)
         return tuple(free)
 
     def _place(self, keys: Any) -> Any:

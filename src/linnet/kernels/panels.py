@@ -3,17 +3,19 @@
 The `Q` of a panel is `I − V·T·Vᴴ`. `V` is stored as it is meant, with ones on its diagonal and
 zeros above, so that to apply `Q` is nothing but products of tiles:
 
-    W = −Tᴴ·Σ V[m]ᴴ·C[m]        one `project` for a column of tiles
-    C[m] + V[m]·W               one `gemm_add` for each tile
+    W = −Tᴴ·Σ V[m]ᴴ·C[m]        for a column of tiles
+    C[m] + V[m]·W               for each of its tiles
 
 Kernels on pairs of tiles (`tpmqrt`) apply as many blocks of `T` as there are tiles in the column,
 and multiply matrices only `ib` wide: measured on tiles of 256, 31 GFLOP/s a core against 40 here.
-Inside a panel LAPACK's recursive `geqrt` does the blocking.
+Inside a panel LAPACK's recursive `geqrt` does the blocking. A column of tiles is one task: it is
+read and written once for each panel, and `W` never leaves the task.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,7 +26,6 @@ from linnet.kernels.fortran import (
     adjoint_operand,
     blas_dtype,
     integer,
-    is_fortran,
     leading,
     operand,
     promote,
@@ -32,6 +33,7 @@ from linnet.kernels.fortran import (
     routine,
     scalar,
 )
+from linnet.kernels.products import gemm, gemm_add
 from linnet.kernels.qr import Shape, factor, geqrt_flops, upper
 from linnet.kernels.registry import kernel
 
@@ -82,19 +84,78 @@ def panel_qr(tiles: list[Matrix]) -> tuple[list[Matrix], Matrix, Matrix]:
 
 
 @kernel(
-    "project",
-    shape=lambda v, t, c, **_: (t[0], c[0][1]),
-    dtype=lambda v, t, c, **_: promote(*v, t, *c),
-    flops=lambda v, t, c, **_: 2.0 * c[0][1] * t[0] * (_rows(v) + t[0]),
+    "reflect",
+    outputs=2,
+    shape=lambda v, t, c, **_: (c[0], list(c[1:])),
+    dtype=lambda v, t, c, **_: (promote(*v, t, *c),) * 2,
+    flops=lambda v, t, c, **_: 2.0 * c[0][1] * t[0] * (2 * _rows(v) + t[0]),
+    inplace=2,
 )
-def project(v: list[Matrix], t: Matrix, c: list[Matrix], *, adjoint: bool = True) -> Matrix:
-    """`W = −Tᴴ·Σ Vᴴ·C` over the tiles of a column: `C + V·W` is `Qᴴ·C`; `Q·C` with `adjoint=False`.
+def reflect(
+    v: list[Matrix], t: Matrix, c: list[Matrix], *, adjoint: bool = True, overwrite: Sequence[int] = ()
+) -> tuple[Matrix, list[Matrix]]:
+    """`Qᴴ·C` for a column of tiles (`Q·C` with `adjoint=False`): its first tile, and the others.
 
-    >>> a = np.array([[3.0], [4.0]])
-    >>> (v,), t, r = panel_qr([a])
-    >>> bool(np.allclose(a + v @ project([v], t, [a]), [[r[0, 0]], [0.0]]))
+    >>> (v0, v1), t, r = panel_qr([np.array([[3.0]]), np.array([[4.0]])])
+    >>> first, (second,) = reflect([v0, v1], t, [np.array([[3.0]]), np.array([[4.0]])])
+    >>> bool(np.allclose(first, r)), bool(np.allclose(second, 0))
+    (True, True)
+    """
+    w = _projected(v, t, c, adjoint)
+    first, *others = _added(c, v, w, 2 in overwrite)
+    return first, others
+
+
+@kernel(
+    "reflect_lower",
+    outputs=2,
+    shape=lambda v, t, c: ((v[0][0], c[0][1] if c else 0), list(c)),
+    dtype=lambda v, t, c: (promote(*v, t, *c),) * 2,
+    flops=lambda v, t, c: 2.0 * (c[0][1] if c else 0) * t[0] * (2 * _rows(v) + t[0]),
+    inplace=2,
+)
+def reflect_lower(
+    v: list[Matrix], t: Matrix, c: list[Matrix], *, overwrite: Sequence[int] = ()
+) -> tuple[Matrix, list[Matrix]]:
+    """`Q·C` for a column whose first tile is zero and not given: its first tile, and the others.
+
+    >>> v, t, r = panel_qr([np.array([[3.0]]), np.array([[4.0]])])
+    >>> first, (second,) = reflect_lower(v, t, [np.array([[1.0]])])
+    >>> bool(np.allclose(abs(np.vstack([first, second])), [[0.8], [0.6]]))
     True
     """
+    w = _projected(v[1:], t, c, adjoint=False)
+    return gemm.function(v[0], w), _added(c, v[1:], w, 2 in overwrite)
+
+
+@kernel(
+    "reflect_unit",
+    shape=lambda v, t: [(tile[0], t[0]) for tile in v],
+    dtype=lambda v, t: promote(*v, t),
+    flops=lambda v, t: 2.0 * t[0] ** 2 * (_rows(v) + t[0]),
+)
+def reflect_unit(v: list[Matrix], t: Matrix) -> list[Matrix]:
+    """The first columns of `Q`, as many as the panel has.
+
+    >>> v, t, r = panel_qr([np.array([[3.0]]), np.array([[4.0]])])
+    >>> bool(np.allclose(np.vstack(reflect_unit(v, t)) @ r, [[3.0], [4.0]]))
+    True
+    """
+    k = t.shape[0]
+    if not (v and v[0].shape[1] == k <= v[0].shape[0]):
+        raise misfit(
+            "reflect_unit", f"the tiles of V and its T, got {', '.join(map(extent, v))} and {extent(t)}"
+        )
+    dtype = blas_dtype(*v, t)
+    w = np.empty((k, k), dtype, order="F")
+    multiply_into(w, operand(t, dtype), adjoint_operand(v[0][:k], dtype), k, -1.0, 0.0)
+    made = [gemm.function(tile, w) for tile in v]
+    made[0][np.diag_indices(k)] += 1
+    return made
+
+
+def _projected(v: list[Matrix], t: Matrix, c: list[Matrix], adjoint: bool) -> Matrix:
+    """`W = −Tᴴ·Σ Vᴴ·C` over the tiles of a column: `C + V·W` is `Qᴴ·C`; with T for Tᴴ it is `Q·C`."""
     columns = c[0].shape[1] if c else 0
     k = t.shape[0]
     fits = len(v) == len(c) > 0 and t.shape == (k, k)
@@ -102,7 +163,7 @@ def project(v: list[Matrix], t: Matrix, c: list[Matrix], *, adjoint: bool = True
         x.shape != (y.shape[0], k) or y.shape[1] != columns for x, y in zip(v, c, strict=True)
     ):
         raise misfit(
-            "project",
+            "reflect",
             f"as many tiles of V as of C, of equal heights; got V {', '.join(map(extent, v))}, "
             f"T {extent(t)} and C {', '.join(map(extent, c))}",
         )
@@ -120,49 +181,7 @@ def project(v: list[Matrix], t: Matrix, c: list[Matrix], *, adjoint: bool = True
     return w
 
 
-@kernel(
-    "first_reflection",
-    shape=lambda v, t: t,
-    dtype=promote,
-    flops=lambda v, t: 2.0 * t[0] ** 3,
-)
-def first_reflection(v: Matrix, t: Matrix) -> Matrix:
-    """`−T·Vᴴ·E`, where `E` holds the first columns of the identity: `E + V·W` begins a column of `Q`.
-
-    >>> (v0, v1), t, r = panel_qr([np.array([[3.0]]), np.array([[4.0]])])
-    >>> w = first_reflection(v0, t)
-    >>> bool(np.allclose(abs(np.vstack([1 + v0 @ w, v1 @ w])), [[0.6], [0.8]]))
-    True
-    """
-    k = t.shape[0]
-    if not (v.shape[1] == k <= v.shape[0]):
-        raise misfit("first_reflection", f"the first tile of V and its T, got {extent(v)} and {extent(t)}")
-    dtype = blas_dtype(v, t)
-    w = np.empty((k, k), dtype, order="F")
-    multiply_into(w, operand(t, dtype), adjoint_operand(v[:k], dtype), k, -1.0, 0.0)
-    return w
-
-
-@kernel(
-    "identity_add",
-    shape=lambda v, w: (v[0], w[1]),
-    dtype=promote,
-    flops=lambda v, w: 2.0 * v[0] * v[1] * w[1],
-)
-def identity_add(v: Matrix, w: Matrix) -> Matrix:
-    """`E + V·W`, where `E` holds the first columns of the identity.
-
-    >>> identity_add(np.array([[2.0]]), np.array([[3.0]]))
-    array([[7.]])
-    """
-    if v.shape[1] != w.shape[0]:
-        raise misfit("identity_add", f"tiles for E + V·W, got {extent(v)} and {extent(w)}")
-    dtype = blas_dtype(v, w)
-    by_columns = is_fortran(v)
-    result = np.zeros((v.shape[0], w.shape[1]), dtype, order="F" if by_columns else "C")
-    np.fill_diagonal(result, 1)
-    if by_columns:
-        multiply_into(result, operand(v, dtype), operand(w, dtype), v.shape[1], 1.0, 1.0)
-    else:
-        multiply_into(result.T, operand(w.T, dtype), operand(v.T, dtype), v.shape[1], 1.0, 1.0)
-    return result
+def _added(c: list[Matrix], v: list[Matrix], w: Matrix, in_place: bool) -> list[Matrix]:
+    """`C + V·W`, tile by tile."""
+    given = (0,) if in_place else ()
+    return [gemm_add.function(y, x, w, overwrite=given) for x, y in zip(v, c, strict=True)]

@@ -90,7 +90,7 @@ def kernel(
     'doc_halve'
 
     A kernel never changes its operands, unless it declares `inplace` and is told, call by
-    call, that nobody else needs them:
+    call, that nobody else needs them (for a range of tiles: not one of them):
 
     >>> @kernel("doc_negate", inplace=0)
     ... def negate(x, *, overwrite=()):

@@ -43,6 +43,15 @@ def _match(keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]]) -> None:
         raise TypeError(f"returned {_amount(tiles)} for a range of {len(keys)} tiles")
 
 
+def paired(operand: Any, given: Any) -> list[tuple[TileKey, Tile]]:
+    """The tiles of one operand of a call, a tile or a range of them, with their keys."""
+    if isinstance(operand, TileKey):
+        return [(operand, given)]
+    if not isinstance(operand, list):
+        return []
+    return [pair for key, tile in zip(operand, given, strict=True) for pair in paired(key, tile)]
+
+
 def _is_several(result: Any) -> TypeGuard[tuple[Any, ...] | list[Any]]:
     return isinstance(result, tuple | list)
 

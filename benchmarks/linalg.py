@@ -71,6 +71,10 @@ QUICK = Sizes(
 # ---- ratios --------------------------------------------------------------------------
 
 
+_REST = 0.2
+"""Seconds before each side: threads of BLAS go on spinning for some 50 ms after the other has used them."""
+
+
 def compare(
     what: str,
     target: float,
@@ -84,6 +88,7 @@ def compare(
     best = {"numpy": np.inf, "linnet": np.inf}
     written: dict[str, set[tuple[int, ...]]] = {}
     for _ in range(rounds):
+        time.sleep(_REST)
         begun = time.perf_counter()
         theirs()
         best["numpy"] = min(best["numpy"], time.perf_counter() - begun)
@@ -91,6 +96,7 @@ def compare(
         events.subscribe(
             lambda event: written.setdefault(event.array, set()).add(event.index[-2:]), TileWritten
         )
+        time.sleep(_REST)
         begun = time.perf_counter()
         ours(events)
         best["linnet"] = min(best["linnet"], time.perf_counter() - begun)

@@ -61,9 +61,9 @@ def test_small_products_are_one_task_and_large_ones_many():
     a = random(0, 2048, 30, "f4")
     product(a, a.T, engine=ENGINE, events=events)
     assert len(tiles) == 1 + 36
-    assert len(found) == 1 + 9  # tiles of views are computed four at a time
+    assert len(found) == 1 + 6  # tiles of views are computed eight at a time
     product(TiledArray.from_numpy(a, 384), TiledArray.from_numpy(a.T, 384), engine=ENGINE, events=events)
-    assert len(found) == 1 + 9 + 36
+    assert len(found) == 1 + 6 + 36
 
 
 @pytest.mark.parametrize("order", "CF")

@@ -34,12 +34,12 @@ def gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
 
 @tile_program(verify=False)
 def block_gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
-    """The same product, one task for four tiles: for arrays in one piece, of which tiles are only views."""
+    """The same product, one task for eight tiles: for arrays in one piece, of which tiles are only views."""
     assert K >= 1
     for i in range(0, M, 2):
-        for j in range(0, N, 2):
-            C[i : min(i + 2, M), j : min(j + 2, N)] = gemm_block(
-                A[i : min(i + 2, M), 0:K], B[0:K, j : min(j + 2, N)]
+        for j in range(0, N, 4):
+            C[i : min(i + 2, M), j : min(j + 4, N)] = gemm_block(
+                A[i : min(i + 2, M), 0:K], B[0:K, j : min(j + 4, N)]
             )
 
 
@@ -131,7 +131,7 @@ def product(
 
 
 def _program(a: Any, b: Any, left: TiledArray, engine: Engine | None) -> TileProgram:
-    """Small tiles that lie beside one another in memory are computed four at a time, others one by one."""
+    """Small tiles that lie beside one another in memory are computed eight at a time, others one by one."""
     in_one_piece = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and budget(engine) is None
     return block_gemm if in_one_piece and left.layout.tile_shape((0, 0))[0] <= _SMALL else gemm
 

@@ -178,6 +178,8 @@ class Run:
                 dropped += store.release(done.read)
                 if self._residency is not None:
                     self._residency.end(number, done.read, done.written)
+            if dropped and not tell.silent:
+                tell.dropped(dropped)  # before the run can be over
             numbers = self._take(slot, here)
             if not numbers:
                 self._free.append(slot)
@@ -187,8 +189,6 @@ class Run:
                 self._end_if_last(slot)
         if called:
             self._start(called)
-        if dropped and not tell.silent:
-            tell.dropped(dropped)
         return numbers
 
     def _take(self, slot: int, here: bool) -> list[int]:

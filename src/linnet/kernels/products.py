@@ -63,7 +63,7 @@ def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix], *, into: Matrix | N
 def gemm_block(
     a: list[list[Matrix]], b: list[list[Matrix]], *, into: list[list[Matrix]] | None = None
 ) -> list[list[Matrix]]:
-    """Neighbouring tiles of `A·B`, from `A[i:l, 0:K]` and `B[0:K, j:m]`, by one product for each `k`.
+    """Neighbouring tiles of `A·B`, from `A[i:l, 0:K]` and `B[0:K, j:m]`, by one product.
 
     BLAS copies both factors into an order of its own at every call. The larger a result, the less
     there is to copy for what is computed.
@@ -72,8 +72,7 @@ def gemm_block(
     [[array([[6.]]), array([[8.]])]]
     """
     place = None if into is None else _adjoining(into)
-    left = [joined([[row[k]] for row in a]) for k in range(len(b))]
-    whole = gemm.function(left, [joined([row]) for row in b], into=place)
+    whole = gemm.function(joined(a), joined(b), into=place)
     if into is not None and whole is place:
         return into
     rows, columns = [row[0].shape[0] for row in a], [each.shape[1] for each in b[0]]

@@ -141,11 +141,12 @@ def bound_of(work: Workload, cluster: Cluster) -> Bound:
 
 
 def _recognised(work: Workload, cluster: Cluster) -> Bound:
-    kernels = {statement.kernel for statement in work.bound.program.statements}
+    statements = work.bound.program.statements
+    kernels = {statements[number].kernel for number in np.unique(work.statement).tolist()}
     found = joins(work)
     if "chol" in kernels and found:
         return _cholesky(work, cluster)
-    if "panel_qr" in kernels and found:
+    if {"panel_qr", "reflect"} <= kernels:
         return _qr(work, cluster)
     if found:
         return _product(work, cluster, found)

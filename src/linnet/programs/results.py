@@ -47,7 +47,7 @@ def paired(operand: Any, given: Any) -> list[tuple[TileKey, Tile]]:
     """The tiles of one operand of a call, a tile or a range of them, with their keys."""
     if isinstance(operand, TileKey):
         return [(operand, given)]
-    if not isinstance(operand, list):
+    if not _is_several(operand):
         return []
     return [pair for key, tile in zip(operand, given, strict=True) for pair in paired(key, tile)]
 

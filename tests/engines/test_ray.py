@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+import time
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
 import pytest
 from driven_cases import DrivenCases, check_script, survives
 
 from linnet.engines.ray import Ray
+from linnet.kernels import kernel
+from linnet.programs import In, Out, tile_program
 from linnet.testing.engines import EngineSuite
+from linnet.tiles import TiledArray
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("ray"), pytest.mark.usefixtures("ray_cluster")]
 
@@ -36,3 +46,29 @@ def test_a_node_that_goes(ray_cluster, policy):
 
 def test_a_script_with_a_cluster_and_kernels_of_its_own(tmp_path):
     check_script("ray", tmp_path)
+
+
+@kernel("ray_marks")
+def marks(folder):
+    time.sleep(1.5)
+    (Path(folder.tobytes().decode()) / uuid4().hex).touch()
+    return folder
+
+
+@tile_program
+def marking(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = ray_marks(A[0])
+
+
+def test_orders_that_were_broken_off_and_had_to_wait_are_not_run(tmp_path):
+    name = np.frombuffer(str(tmp_path).encode(), np.uint8)
+    timer = threading.Timer(3.0, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        Ray().run(marking.bind(N=200), {"A": TiledArray.from_numpy(name, len(name))})
+    time.sleep(2.5)  # what ran then has ended
+    marked = len(list(tmp_path.iterdir()))
+    assert marked
+    time.sleep(2.5)
+    assert len(list(tmp_path.iterdir())) == marked

@@ -14,7 +14,7 @@ from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import gemm as multiply
-from linnet.kernels import gemm_add, gemm_block, gemm_conjugate
+from linnet.kernels import gemm_add, gemm_block, gemm_conjugate, storage
 from linnet.kernels.fortran import promote
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.session import current_engine
@@ -138,7 +138,7 @@ def _program(a: Any, b: Any, left: TiledArray, engine: Engine | None) -> TilePro
 
 def _room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
     """An array for the product, every tile of which will be written: zeros only if it goes to a file."""
-    return np.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)
+    return storage.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)
 
 
 def _turned(a: NDArray[Any] | TiledArray, op: str) -> tuple[NDArray[Any] | TiledArray, bool]:

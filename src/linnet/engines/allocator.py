@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from linnet.kernels.storage import nothing_kept
+
 _MMAP_THRESHOLD = -3
 """The name of the setting, as mallopt(3) has it: bytes from which a block gets pages of its own."""
 _SMALLEST = 16 * 1024
@@ -44,7 +46,8 @@ def freed_at_once(budget: int) -> Iterator[None]:
         _budgets.append(budget)
         _set()
     try:
-        yield
+        with nothing_kept():
+            yield
     finally:
         with _lock:
             _budgets.remove(budget)

@@ -8,13 +8,14 @@ again on those that are left.
 from __future__ import annotations
 
 import pickle
+import time
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from linnet.engines.driving import Ended
 from linnet.engines.driving_engine import Driven
-from linnet.engines.driving_tasks import Failed, Order, Report, attempt
+from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
 from linnet.engines.driving_tiles import Lost
 from linnet.errors import JobError, MissingExtraError
 from linnet.planning.cluster import Node
@@ -23,6 +24,8 @@ from linnet.tiles import Tile, amount
 _IN_STORE = 100 * 1024
 """Bytes from which Ray keeps a value in the stores of nodes; smaller ones travel with messages."""
 
+_STALE = 1.0
+"""Seconds after which a worker asks whether an order is still wanted."""
 _LOCATING = 2000
 """Milliseconds that looking up where tiles are may take."""
 
@@ -147,6 +150,8 @@ class _Crew:
         self.workers = [node.workers for node in nodes.values()]
         self._here = self._ray.get_runtime_context().get_node_id()
         self._job = f"{key} {job}"
+        self._rounds = 0
+        """How often orders were broken off."""
         self._brief = self._ray.put(brief)
         self._flying: dict[Any, tuple[int, list[Any]]] = {}
         self._copies: dict[Any, set[str]] = {}
@@ -179,7 +184,8 @@ class _Crew:
             if ref not in self._copies:  # it was there before this run
                 found = self._locations([ref]).get(ref)
                 self._copies[ref] = set(found["node_ids"]) if found else set()
-        made = remote.remote(self._job, [self._brief], pickle.dumps(order), *operands)
+        sent = _Sent(self._job, self._rounds, time.time(), pickle.dumps(order))
+        made = remote.remote(sent, [self._brief], *operands)
         told, *parcels = [made] if returns == 1 else made
         self._flying[told] = number, parcels
         self._copies.update((ref, set()) for ref in parcels)  # where, is told when the order ends
@@ -243,8 +249,10 @@ class _Crew:
             return {ref: {"node_ids": [], "object_size": 0} for ref in refs}
 
     def cancel(self) -> None:
-        for told in self._flying:
-            self._ray.cancel(told, recursive=False)
+        # Not by `ray.cancel`: where it meets a task that ends just then, Ray ends this process.
+        if self._flying:
+            self._rounds += 1
+            _kv()._internal_kv_put(_key(self._job), str(self._rounds).encode(), overwrite=True)
         self._flying.clear()
 
     def gone(self) -> set[int]:
@@ -256,15 +264,46 @@ class _Crew:
         return {number for number, name in enumerate(self.names) if name not in alive}
 
 
-def _work(job: str, brief: list[Any], sent: bytes, *values: Any) -> Any:
+class _Sent(NamedTuple):
+    """An order on its way."""
+
+    job: str
+    round: int
+    at: float
+    order: bytes
+
+    def broken_off(self) -> bool:
+        """Whether nobody waits for it any more; looked up only where it had to wait long."""
+        if time.time() < self.at + _STALE:
+            return False
+        known = _kv()._internal_kv_get(_key(self.job))
+        return known is not None and int(known) > self.round
+
+
+def _work(sent: _Sent, brief: list[Any], *values: Any) -> Any:
     """An order, on a worker of Ray."""
     import ray
 
-    outcome, parcels = attempt(job, lambda: ray.get(brief[0]), pickle.loads(sent), values)
+    order = pickle.loads(sent.order)
+    if sent.broken_off():
+        outcome, parcels = None, [Broken()] * len(order.kept)
+    else:
+        outcome, parcels = attempt(sent.job, lambda: ray.get(brief[0]), order, values)
     if isinstance(outcome, Report):
         outcome = outcome._replace(node=ray.get_runtime_context().get_node_id())
     told = None if outcome is None else pickle.dumps(outcome)
     return (told, *parcels) if parcels else told
+
+
+def _kv() -> Any:
+    """The few bytes that all workers of a cluster share."""
+    from ray.experimental import internal_kv
+
+    return internal_kv
+
+
+def _key(job: str) -> bytes:
+    return f"linnet: broken off {job}".encode()
 
 
 def _keep(*tiles: Tile) -> Any:

@@ -20,6 +20,7 @@ from linnet.engines.run import Run
 from linnet.engines.telling import Telling
 from linnet.errors import InputError
 from linnet.events import Events, Sink
+from linnet.kernels import storage
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, amount, human
 
@@ -109,7 +110,7 @@ class Threads:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if self.memory is not None and size > self.memory // 2:
             return mapped_zeros(shape, dtype, self.scratch)
-        return np.zeros(shape, dtype)
+        return storage.zeros(shape, dtype)
 
     def __repr__(self) -> str:
         options = [f"workers={self.workers}"]

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.planning.schedule import Ranking, Schedule, finishing, longest_paths
+from linnet.planning.schedule import Ranking, Schedule, finishing, in_order, longest_paths, waiting
 
 
 def graph(count, edges):
@@ -112,3 +112,26 @@ def test_what_is_started_is_finished_first():
 def test_tasks_on_a_cycle_come_last():
     arrays, _ = graph(3, [(0, 1), (1, 0)])
     assert finishing(arrays).tolist() == [2, 0, 1]
+
+
+def test_short_ways_are_finished_before_others_are_begun():
+    """Sixty times two tasks, one after the other; then the same beside a long way."""
+    pairs = [(task, 60 + task) for task in range(60)]
+    arrays, _ = graph(120, pairs)
+    order = in_order(arrays)
+    assert waiting(arrays, np.argsort(-longest_paths(arrays), kind="stable")) == 60
+    assert waiting(arrays, order) == 1
+    assert order[:4].tolist() == [0, 60, 1, 61]
+    long, _ = graph(141, pairs + [(task, task + 1) for task in range(120, 140)])
+    assert waiting(long, in_order(long)) >= 60
+
+
+@given(acyclic())
+def test_results_that_wait(made):
+    arrays, children = graph(*made)
+    order = in_order(arrays).tolist()
+    done, most = set(), 0
+    for task in order:
+        done.add(task)
+        most = max(most, sum(any(c not in done for c in children[each]) for each in done))
+    assert waiting(arrays, np.array(order, np.int64)) == most

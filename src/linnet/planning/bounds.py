@@ -141,8 +141,8 @@ def bound_of(work: Workload, cluster: Cluster) -> Bound:
 
 
 def _recognised(work: Workload, cluster: Cluster) -> Bound:
-    statements = work.bound.program.statements
-    kernels = {statements[number].kernel for number in np.unique(work.statement).tolist()}
+    run = set(np.unique(work.statement).tolist())
+    kernels = {each.kernel for number, each in enumerate(work.bound.program.statements) if number in run}
     found = joins(work)
     if "chol" in kernels and found:
         return _cholesky(work, cluster)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.planning.declared import Declarations
-from linnet.planning.schedule import Graph, finishing, longest_paths
+from linnet.planning.schedule import MANY_TASKS, in_order
 from linnet.programs import BoundProgram, In, Out
 from linnet.programs.enumeration import Enumerator, TaskArrays
 from linnet.programs.statements import Access, Statement
@@ -79,8 +79,8 @@ class Workload:
     given_homes: NDArray[np.int32]
     """The node where an input lies already; -1 where a plan is free to choose."""
     order: Numbers
-    """Tasks, each after those it waits for, the longest way to the end first; where kernels bring tiles
-    from elsewhere (`streams`), what is started is finished first."""
+    """Tasks, each after those it waits for, as `schedule.in_order` has it; where kernels bring tiles from
+    elsewhere (`streams`), what is started is finished first."""
     along: NDArray[np.bool_]
     """Small inputs of one tile (numbers, seeds, short vectors): they go along with whoever needs them."""
 
@@ -217,9 +217,12 @@ class _Builder:
         tiles = self.count
         tasks = self._enumerator.arrays(self._columns)
         statement = np.repeat(np.arange(len(self._statements), dtype=np.int32), np.diff(self._offsets))
-        order = in_order(tasks, finishing_first=bound.program.streams)
+        order = in_order(tasks, sparing=bound.program.streams)
         declared = Declarations(bound, self._inputs, self)
         flops = declared.flops(tasks, order, (operand_start, operand), (write_start, write))
+        if not bound.program.streams and count <= MANY_TASKS:
+            made = np.concatenate([[0], np.cumsum(declared.bytes[write])])
+            order = in_order(tasks, sizes=made[write_start[1:]] - made[write_start[:-1]])
         producer = np.full(tiles, -1, np.int32)
         producer[write] = np.repeat(np.arange(count, dtype=np.int32), np.diff(write_start))
         # A tile that a task names twice is read once.
@@ -334,12 +337,6 @@ def distinct(codes: Numbers) -> Numbers:
     """Each number once, sorted. (`np.unique` hashes them, which takes several times as long.)"""
     codes = np.sort(codes)
     return codes[np.flatnonzero(np.diff(codes, prepend=-1))]
-
-
-def in_order(graph: Graph, *, finishing_first: bool) -> Numbers:
-    """Tasks, each after those it waits for: what is started is finished first, or the longest way to the
-    end comes first."""
-    return finishing(graph) if finishing_first else np.argsort(-longest_paths(graph), kind="stable")
 
 
 def _accesses(statement: Statement, kind: str) -> tuple[Access, ...]:

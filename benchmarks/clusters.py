@@ -1,16 +1,20 @@
-"""Measures Ray and Dask as engines: what moves between nodes, what is held there, what a task costs.
+"""Measures Ray, Dask and MPI as engines: what moves between nodes, what is held there, what a task costs.
 
-    python benchmarks/clusters.py [--only ray dask] [--json FILE] [--quick]
+    python benchmarks/clusters.py [--only ray dask mpi] [--json FILE] [--quick]
 
-Clusters are started on this machine: four Ray nodes with a store each, four Dask workers. Bytes are those
-that Ray and Dask say were moved. Times say little about real clusters: all nodes share one machine here.
+Clusters are started on this machine: four Ray nodes with a store each, four Dask workers, two ranks. Bytes
+are those that Ray and Dask say were moved. Memory of a Ray node is what the pages of its store take, copies
+of tiles from other nodes included; Ray is told to free at once what nobody needs, not once in a second, so
+that what is held is what is needed. Times say little about real clusters: all nodes share one machine here.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,12 +29,14 @@ from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
 from linnet.engines import Threads
 from linnet.engines.driving_engine import Driven
+from linnet.session import current_engine
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray
 
 NODES = 4
 CLOSE = 0.05
 LESS = 2.0
+TASKS = 2000
 
 
 @contextmanager
@@ -48,11 +54,14 @@ def ray_nodes(count: int, workers: int, store: int) -> Iterator[Callable[[str], 
     from linnet.engines.ray import Ray
 
     each = {"num_cpus": workers, "object_store_memory": store}
-    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    settings = {"include_dashboard": False, "_system_config": {"free_objects_period_milliseconds": 20}}
+    cluster = Cluster(initialize_head=True, head_node_args={**each, **settings})
     try:
         for _ in range(count - 1):
             cluster.add_node(**each)
         ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+        global stores
+        stores = [node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()]
         yield lambda policy: Ray(policy=policy)
     finally:
         ray.shutdown()
@@ -80,6 +89,21 @@ def dask_nodes(count: int, workers: int, store: int) -> Iterator[Callable[[str],
 
 
 STARTED = {"ray": ray_nodes, "dask": dask_nodes}
+stores: list[int] = []
+"""Processes that have the stores of the Ray cluster which runs now."""
+
+
+def held() -> list[int]:
+    """Bytes of the pages that each store of Ray takes, and has ever taken."""
+    found: list[int] = []
+    for process in stores:
+        files: dict[int, int] = {}
+        for each in Path(f"/proc/{process}/fd").iterdir():
+            if "plasma" in os.readlink(each):
+                status = each.stat()
+                files[status.st_ino] = status.st_blocks * 512
+        found.append(sum(files.values()))
+    return found
 
 
 def numbers(side: int, tile: int, seed: int = 0) -> TiledArray:
@@ -121,82 +145,36 @@ def newton(x: Any, y: Any, beta: Any) -> Any:
     return x.T @ (mean - y), x.T @ (x * (mean * (1 - mean))[:, None])
 
 
-def newton_steps(
-    name: str, engine: Callable[[str], Driven], rows_of_x: int, most: Callable[[], Any]
-) -> list[Row]:
-    """A step of Newton's method, planned and as the engine places it."""
+def newton_steps(name: str, rows_of_x: int) -> list[Row]:
+    """Steps of Newton's method, planned and as the engine places them, each on a cluster of its own."""
     measured: dict[str, Any] = {}
     for policy in ("auto", "engine"):
-        with ln.init(engine=engine(policy)) as session:
+        with STARTED[name](NODES, 1, 10**9) as engine, ln.init(engine=engine(policy)) as session:
             rng = ln.random.default_rng(0)
             x = rng.standard_normal((rows_of_x, 256), chunks=(4096, 256)).persist()
             y = (x[:, 0] > 0).astype(float).persist()
             beta = ln.zeros(256, chunks=256)
+            before = held() if name == "ray" else []
             ln.compute(*newton(x, y, beta))
             session.engine.moved()
-            with most() as peak:
-                start = time.perf_counter()
-                ln.compute(*newton(x, y, beta))
-                seconds = time.perf_counter() - start
-            measured[policy] = {"bytes": sum(session.engine.moved()), "peak": peak.bytes, "seconds": seconds}
+            start = time.perf_counter()
+            ln.compute(*newton(x, y, beta))
+            seconds = time.perf_counter() - start
+            more = [now - then for now, then in zip(held(), before, strict=True)] if before else None
+            measured[policy] = {"bytes": sum(session.engine.moved()), "more": more, "seconds": seconds}
             del x, y
     planned, own = measured["auto"], measured["engine"]
     less = own["bytes"] / max(planned["bytes"], 1)
     told = f"{planned['bytes'] / 1e6:.1f} MB, else {own['bytes'] / 1e6:.1f} MB: {less:.1f} times less"
     what = f"{name}, {NODES} nodes: bytes of a Newton step, {rows_of_x:,} × 256, against its own placing"
     rows = [Row(what, f"≥ {LESS:.0f} times less", told, less >= LESS, measured)]
-    if planned["peak"] is not None:
-        ratio = own["peak"] / max(planned["peak"], 1)
-        told = f"{planned['peak'] / 1e6:.1f} MB, else {own['peak'] / 1e6:.1f} MB: {ratio:.1f} times less"
-        what = f"{name}: most that a store held more than before, the same step"
+    if planned["more"]:
+        most = {policy: max(measured[policy]["more"]) for policy in measured}
+        ratio = most["engine"] / max(most["auto"], 1)
+        told = f"{most['auto'] / 1e6:.1f} MB, else {most['engine'] / 1e6:.1f} MB: {ratio:.1f} times less"
+        what = f"{name}: most that a store took in two such steps, above the arrays they read"
         rows.append(Row(what, f"≥ {LESS:.0f} times less", told, ratio >= LESS, {}))
     return rows
-
-
-class Stores:
-    """The most that any store of Ray held above what it held before, looked up again and again."""
-
-    bytes: int | None = None
-
-    def __enter__(self) -> Stores:
-        self._before = self._used()
-        self.bytes = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-        return self
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.01):
-            used = self._used()
-            more = [used[node] - self._before.get(node, 0) for node in used]
-            self.bytes = max(self.bytes or 0, int(max(more)))
-
-    @staticmethod
-    def _used() -> dict[str, float]:
-        from ray._private.state import available_resources_per_node, total_resources_per_node
-
-        free, total = available_resources_per_node(), total_resources_per_node()
-        key = "object_store_memory"
-        return {
-            node: total[node][key] - free[node].get(key, 0) for node in free if key in total.get(node, {})
-        }
-
-    def __exit__(self, *error: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-
-class Unwatched:
-    """Where nobody tells how much a store holds."""
-
-    bytes: int | None = None
-
-    def __enter__(self) -> Unwatched:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
 
 
 def timed(run: Callable[[], object], rounds: int = 2) -> float:
@@ -208,52 +186,77 @@ def timed(run: Callable[[], object], rounds: int = 2) -> float:
     return best
 
 
-def overhead(name: str, engine: Driven, side: int) -> list[Row]:
+def cases(side: int) -> dict[str, tuple[Any, dict[str, TiledArray]]]:
+    """What engines are compared with threads by."""
+    return {f"GEMM {side}": product(side, 512), f"Cholesky {2 * side}": factor(2 * side, 512)}
+
+
+def empty_tasks() -> tuple[Any, dict[str, TiledArray]]:
+    """Many tasks that do nothing."""
+    inputs = {"A": TiledArray.from_numpy(np.zeros(TASKS // 20), 1)}
+    return programs.chain.bind(N=TASKS // 20, M=19), inputs
+
+
+def seconds_of(engine: Any, side: int) -> dict[str, float]:
+    """What runs take: each case, and the empty tasks."""
+    every = {**cases(side), "empty": empty_tasks()}
+    return {
+        what: timed(lambda bound=bound, inputs=inputs: engine.run(bound, inputs))
+        for what, (bound, inputs) in every.items()
+    }
+
+
+def overhead(name: str, found: dict[str, float], side: int) -> list[Row]:
     """One node with a worker for each core, against threads."""
     rows: list[Row] = []
     cores = os.cpu_count() or 1
-    cases = {"GEMM": (product, side), "Cholesky": (factor, 2 * side)}
-    for what, (case, size) in cases.items():
-        bound, inputs = case(size, 512)
+    for what, (bound, inputs) in cases(side).items():
         threads = timed(lambda bound=bound, inputs=inputs: Threads(cores).run(bound, inputs))
-        seconds = timed(lambda bound=bound, inputs=inputs: engine.run(bound, inputs))
-        tasks = bound.count()
-        cost = (seconds - threads) * cores / tasks
+        cost = (found[what] - threads) * cores / bound.count()
         told = (
-            f"{seconds / threads:.2f} ({seconds:.2f} s, threads {threads:.2f} s; {cost * 1e3:.1f} ms a task)"
+            f"{found[what] / threads:.2f} ({found[what]:.2f} s, threads {threads:.2f} s; "
+            f"{cost * 1e3:.1f} ms a task)"
         )
-        row = Row(
-            f"{name}, one node: {what} {size} against threads",
-            "–",
-            told,
-            None,
-            {"seconds": seconds, "threads": threads},
-        )
-        rows.append(row)
-    count = 2000
-    bound = programs.chain.bind(N=count // 20, M=19)
-    inputs = {"A": TiledArray.from_numpy(np.zeros(count // 20), 1)}
-    seconds = timed(lambda: engine.run(bound, inputs))
-    told = f"{seconds / count * 1e6:.0f} µs a task"
-    rows.append(Row(f"{name}, one node: {count:,} empty tasks", "–", told, None, {"seconds": seconds}))
+        numbers = {"seconds": found[what], "threads": threads}
+        rows.append(Row(f"{name}, {cores} workers: {what} against threads", "–", told, None, numbers))
+    told = f"{found['empty'] / TASKS * 1e6:.0f} µs a task"
+    rows.append(Row(f"{name}, {cores} workers: {TASKS:,} empty tasks", "–", told, None, {}))
     return rows
+
+
+def on_ranks(side: int) -> dict[str, float]:
+    """What runs take on as many ranks of MPI as there are cores."""
+    ranks = str(os.cpu_count() or 1)
+    command = [Path(sys.executable).with_name("mpiexec"), "-n", ranks, sys.executable, "-m", "linnet", "run"]
+    done = subprocess.run(
+        [*map(str, command), __file__, "--rank", str(side)], check=True, capture_output=True, text=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def main() -> None:
     """Measure, and say what was measured."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--only", nargs="+", choices=list(STARTED), default=list(STARTED))
+    parser.add_argument("--only", nargs="+", choices=[*STARTED, "mpi"], default=[*STARTED, "mpi"])
     parser.add_argument("--json", type=Path, help="write the numbers to this file")
     parser.add_argument("--quick", action="store_true", help="small arrays: does it still run?")
+    parser.add_argument("--rank", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.rank:
+        print(json.dumps(seconds_of(current_engine(), options.rank)))
+        return
     side, length = (2048, 65_536) if options.quick else (4096, 262_144)
     rows: list[Row] = []
     for name in options.only:
+        if name == "mpi":
+            rows += overhead(name, on_ranks(side), side)
+            continue
         with STARTED[name](NODES, 1, 10**9) as engine:
             rows += moved(name, engine("auto"), side)
-            rows += newton_steps(name, engine, length, Stores if name == "ray" else Unwatched)
+        rows += newton_steps(name, length)
         with STARTED[name](1, os.cpu_count() or 1, 4 * 10**9) as engine:
-            rows += overhead(name, engine("auto"), side)
+            found = seconds_of(engine("auto"), side)
+        rows += overhead(name, found, side)
     show(rows, "clusters", options.json)
 
 

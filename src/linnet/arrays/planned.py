@@ -41,6 +41,7 @@ def plan(
     size of a `tile` (for all arrays, or for each by its name) and perhaps a `dtype`. Where a shape depends
     on values (how many elements a mask keeps), these were computed when the expression was written.
 
+    >>> from linnet.arrays.creation import asarray
     >>> x = asarray(np.zeros((24, 10)), chunks=(1, 10))
     >>> found = plan(x.sum(), Cluster(nodes=8))
     >>> found.transfers, found.bytes_moved

@@ -115,6 +115,9 @@ class NotPositiveDefiniteError(LinAlgError):
         super().__init__(f"the leading minor of order {minor} of the tile is not positive definite")
         self.minor = minor
 
+    def __reduce__(self) -> tuple[type[NotPositiveDefiniteError], tuple[int]]:
+        return NotPositiveDefiniteError, (self.minor,)
+
 
 class BudgetError(LinnetError, MemoryError):
     """A plan cannot run within its memory budget, however it is ordered."""

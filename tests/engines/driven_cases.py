@@ -14,6 +14,7 @@ import pytest
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines import Threads
+from linnet.engines.driving_tiles import RemoteTiles
 from linnet.events import Events, TaskFinished
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
@@ -119,6 +120,20 @@ class DrivenCases:
             solved = ln.linalg.solve(ln.asarray(a, chunks=40), ln.asarray(a[:, :3], chunks=40))
             assert np.allclose(np.asarray(q @ r), a)
             assert np.allclose(np.asarray(solved), np.eye(120)[:, :3])
+
+    def test_factors_stay_on_the_cluster(self, engine):
+        a = numbers((400, 400))
+        spd = a @ a.T + 400 * np.eye(400)
+        with ln.init(engine=engine):
+            factor = ln.linalg.cholesky(ln.asarray(spd, chunks=100) * 1.0, tile=100)
+            assert isinstance(factor.node.tiles.tiles, RemoteTiles)
+            q, r = ln.linalg.qr(factor, tile=100)
+            assert isinstance(q.node.tiles.tiles, RemoteTiles)
+            x = ln.linalg.solve_triangular(factor, ln.asarray(a, chunks=150), lower=True, tile=100)
+            assert isinstance(x.node.tiles.tiles, RemoteTiles)
+            assert np.allclose(np.asarray(factor), np.linalg.cholesky(spd))
+            assert np.allclose(np.asarray(q @ r), np.asarray(factor))
+            assert np.allclose(np.asarray(factor @ x), a)
 
     def test_what_is_persisted_stays_on_the_cluster(self, engine):
         a = numbers((1200, 900))

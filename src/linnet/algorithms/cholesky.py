@@ -67,7 +67,7 @@ def cholesky_factor(
     """
     matrix = _in_square_tiles(a, tile, engine)
     bound = sized(left_looking, N=matrix.grid[0])
-    with _naming_the_minor(matrix.layout):
+    with naming_the_minor(matrix.layout):
         return run(bound, {"A": matrix}, engine, events)["L"]
 
 
@@ -106,7 +106,7 @@ def factor(
         )
     place = TiledArray.over(whole, Layout(matrix.layout.boundaries))
     bound = sized(left_looking, N=matrix.grid[0])
-    with _naming_the_minor(matrix.layout):
+    with naming_the_minor(matrix.layout):
         chosen.run(bound, {"A": matrix}, out={"L": place}, events=events)
     return whole
 
@@ -123,7 +123,7 @@ def _in_square_tiles(a: NDArray[Any] | TiledArray, tile: int | None, engine: Eng
 
 
 @contextmanager
-def _naming_the_minor(layout: Layout) -> Iterator[None]:
+def naming_the_minor(layout: Layout) -> Iterator[None]:
     """Say which leading minor of the matrix, not only of a tile, is not positive definite."""
     try:
         yield

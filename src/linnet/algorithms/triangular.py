@@ -98,7 +98,7 @@ def solve_triangular(
     """
     matrix = as_stack(a)
     need_square(matrix, "solve_triangular")
-    operation = _operation(trans)
+    operation = operation_of(trans)
     if side not in ("left", "right"):
         raise InputError(f"side {side!r} is not known; use 'left' or 'right'")
     given = b if isinstance(b, TiledArray) else as_floating(np.asarray(b))
@@ -201,7 +201,8 @@ def upper_tiles(layout: Layout, tiles: Mapping[Index, Tile], size: int, dtype: A
     return TiledArray(Layout((rows, rows)), np.dtype(dtype), square)
 
 
-def _operation(trans: int | str) -> str:
+def operation_of(trans: int | str) -> str:
+    """N, T or C, from what callers write."""
     known = {0: "N", 1: "T", 2: "C", "N": "N", "T": "T", "C": "C"}
     if trans not in known:
         raise InputError(f"trans {trans!r} is not known; use 0 or 'N', 1 or 'T', 2 or 'C'")

@@ -2,7 +2,7 @@
 
 NumPy's arrays give NumPy's arrays, ours give ours. A factorisation of one of ours is a stage: the
 matrix is computed, in a file if it exceeds the memory budget, and factored at once, so that a
-singular matrix is an error where NumPy has it.
+singular matrix is an error where NumPy has it. On a cluster, some leave it there (`clustered`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ from linnet.algorithms.spectral import svd as _svd
 from linnet.algorithms.spectral import svdvals as _svdvals
 from linnet.algorithms.stacks import as_stack, over_stack
 from linnet.algorithms.triangular import solve_triangular as _solve_triangular
-from linnet.arrays import contraction
+from linnet.arrays import clustered, contraction
 from linnet.arrays.building import permuted
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped_all
 from linnet.arrays.elementwise import apply
 from linnet.arrays.evaluation import computed
 from linnet.arrays.wholes import gathered
+from linnet.session import current_engine
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,13 +43,21 @@ def _value(item: Any) -> Any:
     return computed([item.node])[0] if isinstance(item, ArrayBase) else item
 
 
-def face(function: Callable[..., Any], *numpy_functions: Any) -> Callable[..., Any]:
-    """An algorithm that takes and gives arrays of ours as well."""
+def face(
+    function: Callable[..., Any], *numpy_functions: Any, on_nodes: Callable[..., Any] | None = None
+) -> Callable[..., Any]:
+    """An algorithm that takes and gives arrays of ours as well; on engines with nodes, as `on_nodes` does."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if not _is_ours(*args, *kwargs.values()):
             return function(*args, **kwargs)
+        engine = kwargs.get("engine") or current_engine()
+        if on_nodes is not None and engine.cluster is not None:
+            options = {name: value for name, value in kwargs.items() if name != "engine"}
+            made = on_nodes(engine, *args, **options)
+            if made is not NotImplemented:
+                return made
         return wrapped_all(function(*map(_value, args), **{k: _value(v) for k, v in kwargs.items()}))
 
     for each in numpy_functions:
@@ -87,15 +96,15 @@ def _factors(a: Any, **options: Any) -> Any:
     return over_stack(lambda matrix: factor(matrix, **options), cast("Any", as_stack(a)))
 
 
-cholesky_lower = face(_factors)
-qr = face(qr.qr_factors, np.linalg.qr)
+cholesky_lower = face(_factors, on_nodes=clustered.cholesky)
+qr = face(qr.qr_factors, np.linalg.qr, on_nodes=clustered.qr)
 lu = face(lu_algorithm.lu)
 lu_factor = face(lu_algorithm.lu_factor)
 lu_solve = face(solving.lu_solve)
-cho_factor = face(solving.cho_factor)
-cho_solve = face(solving.cho_solve)
+cho_factor = face(solving.cho_factor, on_nodes=clustered.cho_factor)
+cho_solve = face(solving.cho_solve, on_nodes=clustered.cho_solve)
 solve = face(solving.solve, np.linalg.solve)
-solve_triangular = face(_solve_triangular)
+solve_triangular = face(_solve_triangular, on_nodes=clustered.solve_triangular)
 lstsq = face(least_squares.least_squares, np.linalg.lstsq)
 inv = face(inverse.inv, np.linalg.inv)
 det = face(determinant.det, np.linalg.det)

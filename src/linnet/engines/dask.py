@@ -6,7 +6,9 @@ stolen. Workers report what they did through Dask's own events: no result has to
 
 from __future__ import annotations
 
+import atexit
 import itertools
+import logging
 import pickle
 import queue
 import threading
@@ -62,7 +64,9 @@ class Dask(Driven):
         self._inboxes: weakref.WeakValueDictionary[str, _Crew] = weakref.WeakValueDictionary()
         self.client.subscribe_topic(self._name, _listener(weakref.ref(self)))
         if own:
-            weakref.finalize(self, self.client.close)
+            closing = weakref.finalize(self, _close, self.client)
+            closing.atexit = False
+            atexit.register(closing)  # which comes before distributed's own
 
     @property
     def key(self) -> str:
@@ -119,6 +123,17 @@ class Dask(Driven):
 
     def __repr__(self) -> str:
         return f"Dask({self.client.scheduler.address!r}, policy={self.policy!r})"
+
+
+def _close(client: Any) -> None:
+    """Close a client, and the cluster that it started; tiles that are lost with it need no warning each."""
+    logger = logging.getLogger("distributed.scheduler")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        client.close()
+    finally:
+        logger.setLevel(before)
 
 
 def _found(

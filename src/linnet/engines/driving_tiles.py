@@ -69,29 +69,40 @@ def unpacked(value: Any, position: int) -> Tile:
 
 
 class RemoteTiles(Mapping[Index, Tile]):
-    """Tiles of one array that stay on the cluster; each look at one brings a copy, the caller's own."""
+    """Tiles of one array that stay on the cluster; each look at one brings a copy, the caller's own.
 
-    def __init__(self, store: Store, places: Mapping[Index, Place]) -> None:
-        self._store = store
+    Those that are `filled` with one value take no room and lie nowhere.
+    """
+
+    def __init__(
+        self, store: Store, places: Mapping[Index, Place], filled: Mapping[Index, Tile] | None = None
+    ) -> None:
+        self.store = store
+        """Where the others lie."""
         self.places = places
-        """Where each tile lies."""
+        """Where in it each of them is."""
+        self.filled = filled or {}
+        """The tiles of one value."""
         self.key = store.key
         """What tells the cluster from others."""
 
     def node(self, index: Index) -> str:
         """The name of the node that a tile was made on; empty if that is not known."""
-        number = self.places[index][0].node
-        return self._store.names[number] if number >= 0 else ""
+        number = self.places[index][0].node if index in self.places else -1
+        return self.store.names[number] if number >= 0 else ""
 
     def __getitem__(self, index: Index) -> Tile:
+        if index in self.filled:
+            return writeable(self.filled[index])
         parcel, position = self.places[index]
-        return writeable(unpacked(self._store.fetch([parcel.ref])[0], position))
+        return writeable(unpacked(self.store.fetch([parcel.ref])[0], position))
 
     def __iter__(self) -> Iterator[Index]:
-        return iter(self.places)
+        yield from self.places
+        yield from self.filled
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.places) + len(self.filled)
 
     def items(self) -> Any:
         """All tiles with their indices; they come several at a time."""
@@ -105,9 +116,10 @@ class RemoteTiles(Mapping[Index, Tile]):
         wanted = list(self.places.items())
         for first in range(0, len(wanted), _AT_ONCE):
             part = wanted[first : first + _AT_ONCE]
-            values = self._store.fetch([parcel.ref for _, (parcel, _) in part])
+            values = self.store.fetch([parcel.ref for _, (parcel, _) in part])
             for (index, (_, position)), value in zip(part, values, strict=True):
                 yield index, writeable(unpacked(value, position))
+        yield from ((index, writeable(tile)) for index, tile in self.filled.items())
 
     def __repr__(self) -> str:
         return f"<{len(self)} tiles on {self.key}>"
@@ -124,6 +136,11 @@ class RemoteOutputs(Outputs):
             grid = self._bound.grid(name) if tiles else None
             self._arrays[name] = TiledArray.from_tiles(tiles, grid=grid, fill=fill, name=name)
         return self._arrays[name]
+
+    def _with(self, tiles: Mapping[Index, Tile], filled: Mapping[Index, Tile]) -> Mapping[Index, Tile]:
+        if not isinstance(tiles, RemoteTiles):
+            return super()._with(tiles, filled)
+        return RemoteTiles(tiles.store, tiles.places, filled)
 
 
 class Holdings:
@@ -149,7 +166,7 @@ class Holdings:
         for tile in np.flatnonzero(work.producer < 0).tolist():
             key = work.key(tile)
             tiles = inputs[key.array].tiles
-            if isinstance(tiles, RemoteTiles) and tiles.key == crew.key:
+            if isinstance(tiles, RemoteTiles) and tiles.key == crew.key and key.index in tiles.places:
                 parcel, position = tiles.places[key.index]
                 name = tiles.node(key.index)
                 node = crew.names.index(name) if name in crew.names else -1

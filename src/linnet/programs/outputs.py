@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
 
 from linnet.programs.bound import BoundProgram
 from linnet.programs.grammar import Out
-from linnet.tiles import Index, Tile, TiledArray
+from linnet.tiles import Index, Layout, Tile, TiledArray
 
 
 class Outputs(Mapping[str, TiledArray]):
@@ -37,6 +40,21 @@ class Outputs(Mapping[str, TiledArray]):
             grid = self._bound.grid(name) if tiles else None
             self._arrays[name] = TiledArray.from_tiles(tiles, grid=grid, fill=fill, name=name)
         return self._arrays[name]
+
+    def left(self, name: str, layout: Layout, dtype: np.dtype[Any]) -> TiledArray:
+        """One array, of a cut that is known, whose tiles stay where they are: on a cluster, perhaps."""
+        tiles = self.tiles(name)
+        role = self._bound.program.arrays[name]
+        fill = role.fill if isinstance(role, Out) and role.fill is not None else 0
+        missing = {
+            index: np.broadcast_to(np.array(fill, dtype), layout.tile_shape(index))
+            for index in layout.indices()
+            if index not in tiles
+        }
+        return TiledArray(layout, dtype, self._with(tiles, missing) if missing else tiles)
+
+    def _with(self, tiles: Mapping[Index, Tile], filled: Mapping[Index, Tile]) -> Mapping[Index, Tile]:
+        return {**tiles, **filled}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._written)

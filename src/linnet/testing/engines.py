@@ -97,6 +97,13 @@ class EngineSuite:
         found = engine.run(programs.ranges.bind(N=3, M=4), {"A": TiledArray.from_numpy(a, 4)})["B"]
         assert np.array_equal(found.to_numpy(), a.reshape(3, 4).sum(1))
 
+    def test_ranges_in_place(self, engine: Engine) -> None:
+        a = np.arange(12.0)
+        found = engine.run(programs.marching.bind(N=6, M=4), {"A": TiledArray.from_numpy(a, 2, copy=False)})
+        assert np.array_equal(found["B"].to_numpy(), a + 4)
+        assert found["C"].to_numpy().tolist() == [1, 2, 5, 6, 9, 10]
+        assert np.array_equal(a, np.arange(12.0))
+
     def test_several_results_of_one_task(self, engine: Engine) -> None:
         a = numbers((12,))
         found = engine.run(programs.several.bind(N=3), {"A": TiledArray.from_numpy(a, 4)})

@@ -28,6 +28,12 @@ def step(x: Tile, *, overwrite: Sequence[int] = ()) -> Tile:
     return np.add(x, 1, out=x if 0 in overwrite else None)
 
 
+@kernel("testing_steps", shape=lambda tiles: list(tiles), inplace=0)
+def steps(tiles: list[Tile], *, overwrite: Sequence[int] = ()) -> list[Tile]:
+    """`x + 1` of each tile of a range, in place where that is allowed."""
+    return [np.add(x, 1, out=x if 0 in overwrite else None) for x in tiles]
+
+
 @kernel("testing_scaled", shape=lambda x, factor, offset=0: x)
 def scaled(x: Tile, factor: float, *, offset: float = 0) -> Tile:
     """`factor·x + offset`."""
@@ -106,6 +112,18 @@ def ranges(A: In, B: Out, S: Temp, N: int, M: int):
     for i in range(N):
         S[i, 0:M] = cut(A[i])
         B[i] = total(S[i, 0:M])
+
+
+@tile_program
+def marching(A: In, B: Out, C: Out, S: Temp("A"), N: int, M: int):
+    """M steps of all tiles at once, in place where the engine can; some of the first are read again."""
+    assert M >= 2
+    for m in range(M):
+        S[m + 1, 0:N] = steps(S[m, 0:N])
+    for i in range(N):
+        B[i] = scaled(S[M, i], 1)
+        if i % 2 == 0:
+            C[i // 2] = scaled(S[1, i], 1)
 
 
 @tile_program

@@ -129,6 +129,7 @@ def moved(name: str, engine: Driven, side: int) -> list[Row]:
         plan = engine.planned(bound, inputs)
         assert plan is not None
         engine.moved()
+        before = held() if name == "ray" and not rows else []
         engine.run(bound, inputs)
         found = sum(engine.moved())
         off = abs(found - plan.bytes_moved) / plan.bytes_moved
@@ -136,6 +137,12 @@ def moved(name: str, engine: Driven, side: int) -> list[Row]:
         what = f"{name}, {NODES} nodes: bytes of a {what} of {side // 512}×{side // 512} tiles of 2 MB"
         measured = {"bytes": found, "planned": plan.bytes_moved}
         rows.append(Row(what, f"within {CLOSE:.0%}", told, off <= CLOSE, measured))
+        if before:
+            most = max(now - then for now, then in zip(held(), before, strict=True))
+            peak = int(plan.peak_memory.max())
+            told = f"{most / 1e6:.0f} MB, planned {peak / 1e6:.0f} MB"
+            numbers = {"held": most, "planned": peak}
+            rows.append(Row(f"{name}: most that a store took for it", "told", told, None, numbers))
     return rows
 
 

@@ -30,6 +30,7 @@ test: dev system  ## install what tests need and run them
 
 test-long: dev system  ## also the tests that take minutes, with many more random examples
 	@$(pytest) -m "long or not long" --hypothesis-profile=long --timeout=3600
+	@$(pytest) --nodes=3 tests/arrays
 
 .PHONY: check lint types layers fast
 check: dev  ## style, types, layers and the fast tests: under two minutes

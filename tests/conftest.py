@@ -13,6 +13,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from servers.redis import RedisServer
     from servers.s3 import S3Server
     from servers.slurm import SlurmCluster
+
+# A shell without job control starts what it puts into the background with Ctrl-C ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, database=None)
 settings.register_profile("check", derandomize=True, max_examples=6, deadline=None, database=None)
@@ -60,6 +64,12 @@ def read_components(text: str) -> dict[str, str]:
 
 
 COMPONENTS = pytest.StashKey[dict[str, str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--nodes", type=int, default=0, help="run the tests of arrays on a simulated cluster of so many nodes"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

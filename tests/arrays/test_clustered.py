@@ -147,3 +147,153 @@ def test_small_matrices_and_stacks_come_here():
     np.testing.assert_allclose(np.asarray(ln.linalg.cholesky(ours(a))), np.linalg.cholesky(a))
     stack = np.stack([a, 2 * a])
     np.testing.assert_allclose(np.asarray(ln.linalg.cholesky(ours(stack, 10))), np.linalg.cholesky(stack))
+
+
+# ---- systems
+
+
+def close(dtype):
+    return 1e-8 if np.dtype(dtype).itemsize // (2 if np.dtype(dtype).kind == "c" else 1) == 8 else 2e-2
+
+
+SHAPES = [(100, 100), (130, 70), (70, 130)]
+
+
+@given(st.integers(10, 140), st.integers(10, 140), st.sampled_from([16, 33, 64]), st.sampled_from(DTYPES))
+def test_elimination(m, n, tile, dtype):
+    a = random(m, n, dtype=dtype)
+    p, lower, upper = ln.linalg.lu(ours(a, 41), tile=tile)
+    assert (lower.shape, upper.shape) == ((m, min(m, n)), (min(m, n), n))
+    assert lower.dtype == upper.dtype == dtype
+    np.testing.assert_allclose(np.asarray(lower @ upper), a[np.asarray(p)], atol=close(dtype))
+    assert np.array_equal(np.asarray(lower).diagonal(), np.ones(min(m, n)))
+    packed, piv = ln.linalg.lu_factor(ours(a, 41), tile=tile)
+    order = np.arange(m)
+    for i, j in enumerate(np.asarray(piv)):
+        order[[i, j]] = order[[j, i]]
+    whole = np.asarray(packed)
+    unit = np.tril(whole[:, : min(m, n)], -1) + np.eye(m, min(m, n))
+    np.testing.assert_allclose(unit @ np.triu(whole[: min(m, n)]), a[order], atol=close(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_systems(dtype):
+    a, b = random(100, 100, dtype=dtype), random(100, 4, dtype=dtype, seed=1)
+    factors = ln.linalg.lu_factor(ours(a), tile=32)
+    for right in (b, b[:, 0], ours(b, 20)):
+        x = ln.linalg.solve(ours(a), right, tile=32)
+        assert isinstance(x, ln.Array)
+        assert x.dtype == dtype
+        np.testing.assert_allclose(a @ np.asarray(x), np.asarray(right), atol=10 * close(dtype))
+        for trans, turned in ((0, a), ("T", a.T), ("C", a.conj().T)):
+            x = ln.linalg.lu_solve(factors, right, trans=trans, tile=32)
+            np.testing.assert_allclose(turned @ np.asarray(x), np.asarray(right), atol=10 * close(dtype))
+    found = np.asarray(ln.linalg.inv(ours(a), tile=32) @ a)
+    np.testing.assert_allclose(found, np.eye(100), atol=10 * close(dtype))
+
+
+def test_systems_that_cannot_be_solved():
+    a = random(100, 100)
+    with pytest.raises(ln.LinAlgError, match="a is 100×100 and b has 90 rows"):
+        ln.linalg.solve(ours(a), np.ones(90), tile=32)
+    with pytest.raises(ln.LinAlgError, match="a is 100×90 and b has 100 rows"):
+        ln.linalg.inv(ours(a)[:, :90], tile=32)
+    with pytest.raises(ln.LinAlgError, match="determinants are of square matrices; got 90×100"):
+        ln.linalg.det(ours(a)[:90], tile=32)
+    a[:, 50] = a[:, 51]
+    with pytest.warns(ln.linalg.ConditionWarning, match="singular to working precision"):
+        ln.linalg.solve(ours(a), np.ones(100), tile=32)
+    a[:, 50] = 0
+    with pytest.raises(ln.LinAlgError, match=r"minor of order 51 is zero \(row 18 of tile \(1, 1\)\)"):
+        ln.linalg.inv(ours(a), tile=32)
+    assert float(ln.linalg.det(ours(a), tile=32)) == 0
+    assert float(ln.linalg.slogdet(ours(a), tile=32).logabsdet) == -np.inf
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_determinants(dtype):
+    a = random(90, 90, dtype=dtype) / 8
+    found, expected = ln.linalg.slogdet(ours(a), tile=32), np.linalg.slogdet(a)
+    np.testing.assert_allclose(np.asarray(found.sign), expected.sign, rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(found.logabsdet), expected.logabsdet, rtol=1e-3)
+    np.testing.assert_allclose(np.asarray(ln.linalg.det(ours(a), tile=32)), np.linalg.det(a), rtol=1e-2)
+
+
+@pytest.mark.parametrize("power", [0, 1, 2, 5, -2])
+def test_powers(power):
+    a = random(70, 70) / 8
+    found = np.asarray(ln.linalg.matrix_power(ours(a), power, tile=32))
+    np.testing.assert_allclose(found, np.linalg.matrix_power(a, power), atol=1e-6)
+    whole = np.random.default_rng(0).integers(-2, 3, (70, 70))
+    exact = ln.linalg.matrix_power(ours(whole), abs(power), tile=32)
+    assert exact.dtype == whole.dtype
+    assert np.array_equal(np.asarray(exact), np.linalg.matrix_power(whole, abs(power)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [*SHAPES, (3000, 12)])
+@pytest.mark.parametrize("full", [True, False])
+def test_least_squares(dtype, shape, full):
+    a, b = random(*shape, dtype=dtype), random(shape[0], 3, dtype=dtype, seed=1)
+    if not full:
+        a[:, 5] = a[:, 4]
+        a[6] = a[7]
+    for right in (b, b[:, 0]):
+        found = ln.linalg.lstsq(ours(a, 41), ours(right, 41), tile=32)
+        expected = np.linalg.lstsq(a, right, rcond=None)
+        assert int(found.rank) == expected[2]
+        np.testing.assert_allclose(np.asarray(found.x), expected[0], atol=close(dtype))
+        np.testing.assert_allclose(np.asarray(found.residuals), expected[1], rtol=1e-3)
+        np.testing.assert_allclose(np.asarray(found.singular_values), expected[3], atol=close(dtype))
+
+
+# ---- spectra
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [*SHAPES, (3000, 12), (12, 3000)])
+def test_singular_values(dtype, shape):
+    a = random(*shape, dtype=dtype)
+    k = min(shape)
+    expected = np.linalg.svd(a, compute_uv=False)
+    for full in [False] if max(shape) > 1000 else [False, True]:
+        u, s, vh = ln.linalg.svd(ours(a, 41), full_matrices=full, tile=32)
+        assert u.shape == (shape[0], shape[0] if full else k)
+        assert vh.shape == (shape[1] if full else k, shape[1])
+        np.testing.assert_allclose(np.asarray((u[:, :k] * s) @ vh[:k]), a, atol=close(dtype))
+        for vectors in (np.asarray(u), np.asarray(vh).conj().T):
+            gram = vectors.conj().T @ vectors
+            np.testing.assert_allclose(gram, np.eye(len(gram)), atol=close(dtype))
+        np.testing.assert_allclose(np.asarray(s), expected, atol=close(dtype))
+    np.testing.assert_allclose(
+        np.asarray(ln.linalg.svdvals(ours(a, 41), tile=32)), expected, atol=close(dtype)
+    )
+    np.testing.assert_allclose(float(ln.linalg.cond(ours(a, 41), tile=32)), np.linalg.cond(a), rtol=1e-2)
+    a[3] = a[4]
+    a[:, 3] = a[:, 4]
+    assert int(ln.linalg.matrix_rank(ours(a, 41), tile=32)) == np.linalg.matrix_rank(a)
+    inverse = np.asarray(ln.linalg.pinv(ours(a, 41), tile=32))
+    np.testing.assert_allclose(inverse, np.linalg.pinv(a), atol=close(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("uplo", ["L", "U"])
+def test_eigenvalues(dtype, uplo):
+    a = random(100, 100, dtype=dtype)
+    half = np.tril(a, -1) if uplo == "L" else np.triu(a, 1)
+    whole = half + half.conj().T + np.diag(a.diagonal().real)
+    a[half == 0] = np.nan  # the other triangle is not read
+    np.fill_diagonal(a, whole.diagonal())
+    w, z = ln.linalg.eigh(ours(a), uplo, tile=32)
+    found, vectors = np.asarray(w), np.asarray(z)
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(whole), atol=close(dtype))
+    np.testing.assert_allclose(whole @ vectors, vectors * found, atol=close(dtype))
+    np.testing.assert_allclose(
+        np.asarray(ln.linalg.eigvalsh(ours(a), uplo, tile=32)), found, atol=close(dtype)
+    )
+    if uplo == "L":
+        inverse = np.asarray(ln.linalg.pinv(ours(a), hermitian=True, tile=32))
+        np.testing.assert_allclose(inverse @ whole, np.eye(100), atol=10 * close(dtype))
+        assert int(ln.linalg.matrix_rank(ours(a), hermitian=True, tile=32)) == 100
+    with pytest.raises(ln.LinAlgError, match="need a square matrix; got 100×90"):
+        ln.linalg.eigh(ours(a)[:, :90], tile=32)

@@ -206,6 +206,7 @@ def test_axes_of_length_one_appear_and_vanish_as_asked() -> None:
     assert np.asarray(wrap(building.permuted(total.node, ()))).shape == ()
 
 
+@pytest.mark.threads
 def test_tiny_tiles_are_computed_together(monkeypatch):
     monkeypatch.setattr(evaluation, "TINY", 1 << 14)
     data = np.arange(1000.0)

@@ -56,6 +56,7 @@ def test_map_blocks_errors() -> None:
         blockwise.map_blocks(lambda t: t[:1], x, dtype=float).compute()
 
 
+@pytest.mark.threads
 def test_functions_are_let_go_of() -> None:
     def double(t: Any) -> Any:
         return 2 * t

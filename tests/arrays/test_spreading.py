@@ -129,6 +129,7 @@ def test_square_products_are_not_cut_along_the_sum():
     assert made.bound.count() == 256
 
 
+@pytest.mark.threads
 def test_on_one_node_nothing_changes():
     x = ln.asarray(np.random.default_rng(3).random(1000), chunks=10)
     assert spread(x.sum(), ONE) == x.sum().compute()

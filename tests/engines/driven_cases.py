@@ -135,6 +135,22 @@ class DrivenCases:
             assert np.allclose(np.asarray(q @ r), np.asarray(factor))
             assert np.allclose(np.asarray(factor @ x), a)
 
+    def test_systems_and_spectra_stay_on_the_cluster(self, engine):
+        a, b = numbers((400, 400)), numbers((400, 30), seed=1)
+        with ln.init(engine=engine):
+            x = ln.asarray(a, chunks=100) * 1.0
+            packed, piv = ln.linalg.lu_factor(x, tile=100)
+            assert isinstance(packed.node.tiles.tiles, RemoteTiles)
+            solved = ln.linalg.solve(x, b, tile=100)
+            assert np.allclose(a @ np.asarray(solved), b)
+            again = ln.linalg.lu_solve((packed, piv), b, tile=100)
+            assert np.allclose(np.asarray(again), np.asarray(solved))
+            assert np.allclose(np.asarray(ln.linalg.inv(x, tile=100) @ x), np.eye(400))
+            w, z = ln.linalg.eigh(x + x.mT, tile=100)
+            assert np.allclose(np.asarray((x + x.mT) @ z), np.asarray(z * w))
+            u, s, vh = ln.linalg.svd(x[:, :250], full_matrices=False, tile=100)
+            assert np.allclose(np.asarray((u * s) @ vh), a[:, :250])
+
     def test_what_is_persisted_stays_on_the_cluster(self, engine):
         a = numbers((1200, 900))
         with ln.init(engine=engine):

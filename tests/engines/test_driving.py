@@ -29,6 +29,18 @@ from linnet.testing.engines import numbers
 from linnet.tiles import TiledArray
 
 
+def in_a_message(value: Any) -> Any:
+    """A tile (or several) as it may arrive: in the middle of something, across the words of memory."""
+    if isinstance(value, list):
+        return [in_a_message(each) for each in value]
+    if not isinstance(value, np.ndarray) or not value.nbytes:
+        return value
+    order = "F" if value.flags.f_contiguous else "C"
+    odd = np.empty(value.nbytes + 1, np.uint8)[1:].view(value.dtype).reshape(value.shape, order=order)
+    odd[...] = value
+    return odd
+
+
 class Crew:
     """Orders are done when somebody asks for the next end; which one is left to chance."""
 
@@ -89,7 +101,7 @@ class Crew:
         if self.losses and self.chance.random() < 0.02:
             self.losses -= 1
             return Ended(number, None, Lost("a worker went"))
-        values = [self.values[ref][1] for ref in operands]
+        values = [in_a_message(self.values[ref][1]) for ref in operands]
         outcome, parcels = attempt(self.job, lambda: self.brief, pickle.loads(pickle.dumps(order)), values)
         self.values.update((ref, (node, value)) for ref, value in zip(made, parcels, strict=True))
         self.most = max(self.most, len(self.values))
@@ -196,6 +208,12 @@ def test_whatever_is_lost_the_result_is_the_same(case, nodes, losses, seed, poli
     expected = Threads(1).run(bound, inputs)
     for name, array in arrays.items():
         assert np.array_equal(array, expected[name].to_numpy())
+
+
+def test_how_tiles_arrive_changes_no_bit():
+    bound, inputs = product(tile=50)
+    expected = Threads(1, deterministic=True).run(bound, inputs)["C"].to_numpy()
+    assert np.array_equal(Here().run(bound, inputs)["C"].to_numpy(), expected)
 
 
 @pytest.mark.parametrize("case", sorted(CASES))

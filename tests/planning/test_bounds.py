@@ -85,6 +85,12 @@ def test_a_product_is_recognised(program):
     assert found.per_node * 4 == pytest.approx(found.bytes, rel=1e-3)
 
 
+def test_a_product_without_elements_needs_nothing():
+    inputs = {"A": tiled(8, 0, tile=4), "B": tiled(0, 8, tile=4)}
+    work = Workload.of(gemm.bind(M=2, N=2, K=1), inputs)
+    assert bound_of(work, Cluster(4)).bytes == 0
+
+
 def test_element_wise_needs_nothing():
     work = Workload.of(programs.divided.bind(N=9), {"A": tiled(36, tile=4), "B": tiled(36, tile=4)})
     assert bound_of(work, Cluster(4)).bytes == 0

@@ -7,6 +7,7 @@ import pytest
 
 from linnet.algorithms import cholesky as cholesky_programs
 from linnet.engines import Threads
+from linnet.errors import KernelDeclarationError
 from linnet.events import Events, TileWritten
 from linnet.planning.workload import Workload
 from linnet.programs import TileProgram
@@ -97,6 +98,24 @@ def test_results_that_no_kernel_declares_are_taken_to_be_like_its_operands():
     work = Workload.of(bound, inputs)
     cut = [tile for tile in range(work.tiles) if work.key(tile).array == "S"]
     assert set(work.tile_bytes[cut].tolist()) == {32}
+
+
+def test_what_follows_from_assumed_shapes_may_be_wrong():
+    source = """
+def sums(A: In, B: In, C: Out, S: Temp, N: int):
+    for i in range(N):
+        S[i, 0:2] = testing_cut(A[i])
+    for i in range(N):
+        for j in range(2):
+            C[i, j] = fused(S[i, j], B[i], loads=(None, None), steps=(("add", 0, 1),), results=(("map", 2),))
+"""
+    bound = TileProgram.from_source(source).bind(N=2)
+    inputs = {"A": TiledArray.from_numpy(np.arange(4.0), 2), "B": TiledArray.from_numpy(np.arange(6.0), 3)}
+    wrong = TileProgram.from_source(source.replace("S[i, j], B", "A[i], B")).bind(N=2)
+    with pytest.raises(KernelDeclarationError):  # shapes that are known do not fit
+        Workload.of(wrong, inputs)
+    work = Workload.of(bound, inputs)  # those of testing_cut, which declares none, are taken to be A's
+    assert work.tile_bytes[[work.key(tile).array == "C" for tile in range(work.tiles)]].tolist() == [24] * 4
 
 
 def test_given_homes_are_told():

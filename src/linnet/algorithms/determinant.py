@@ -41,7 +41,12 @@ def det(a: Any, *, tile: int | None = None, engine: Engine | None = None, events
             return _det_of_small(matrix)
         return over_stack(lambda x: det(x, tile=tile, engine=engine, events=events), matrix)
     pivots, odd = _pivots(matrix, tile, engine, events)
-    return matrix.dtype.type(product(-pivots[:1] if odd else pivots[:1], pivots[1:]))
+    return det_of(pivots, odd)
+
+
+def det_of(pivots: Array, odd: bool) -> Any:
+    """The determinant from the diagonal of U and whether the permutation is odd."""
+    return pivots.dtype.type(product(-pivots[:1] if odd else pivots[:1], pivots[1:]))
 
 
 def _det_of_small(stack: Array) -> Array:
@@ -72,12 +77,16 @@ def slogdet(
             return SlogdetResult(*np.linalg.slogdet(matrix))
         pairs = over_stack(lambda x: slogdet(x, tile=tile, engine=engine, events=events), matrix, outputs=2)
         return SlogdetResult(*pairs)
-    pivots, odd = _pivots(matrix, tile, engine, events)
+    return slogdet_of(*_pivots(matrix, tile, engine, events))
+
+
+def slogdet_of(pivots: Array, odd: bool) -> SlogdetResult:
+    """Sign and logarithm from the diagonal of U and whether the permutation is odd."""
     sizes = np.abs(pivots)
     if not sizes.all():
-        return SlogdetResult(matrix.dtype.type(0), sizes.dtype.type(-np.inf))
+        return SlogdetResult(pivots.dtype.type(0), sizes.dtype.type(-np.inf))
     sign = np.prod(pivots / sizes)
-    return SlogdetResult(matrix.dtype.type(-sign if odd else sign), sizes.dtype.type(np.log(sizes).sum()))
+    return SlogdetResult(pivots.dtype.type(-sign if odd else sign), sizes.dtype.type(np.log(sizes).sum()))
 
 
 def _pivots(matrix: Any, tile: int | None, engine: Engine | None, events: Sink | None) -> tuple[Array, bool]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
 from linnet.algorithms.running import as_matrix, run, sized
-from linnet.engines import Engine
+from linnet.engines import Engine, Outputs
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Sink
 from linnet.kernels import copy
@@ -127,10 +127,7 @@ def eigh_tiled(
     n = matrix.shape[0]
     if n == 0:
         return EighResult(np.zeros(0, _real(matrix.dtype)), np.zeros((0, 0), promote(matrix.dtype)))
-    bound = sized(
-        with_vectors(), N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
-    )
-    out = run(bound, {"A": matrix}, engine, events)
+    out = decompose(matrix, engine, events)
     z = joined(out["Z"], "F").T
     return EighResult(out["L"].to_numpy(), z.conj() if flipped and z.dtype.kind == "c" else z)
 
@@ -151,6 +148,20 @@ def eigvalsh_tiled(
     matrix, _ = _half(a, lower, TILE if tile is None else tile)
     if matrix.shape[0] == 0:
         return np.zeros(0, _real(matrix.dtype))
+    return eigenvalues(matrix, engine, events)
+
+
+def decompose(matrix: TiledArray, engine: Engine | None, events: Sink | None) -> Outputs:
+    """A run on a Hermitian matrix, tiles on its diagonal whole: `Z` is vectors as rows, `L` the values."""
+    n = matrix.shape[0]
+    bound = sized(
+        with_vectors(), N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
+    )
+    return run(bound, {"A": matrix}, engine, events)
+
+
+def eigenvalues(matrix: TiledArray, engine: Engine | None, events: Sink | None) -> NDArray[Any]:
+    """Those of a Hermitian matrix, tiles on its diagonal whole."""
     bound = sized(values_only(), N=matrix.grid[0], B=panel_width(matrix))
     return run(bound, {"A": matrix}, engine, events)["L"].to_numpy()
 

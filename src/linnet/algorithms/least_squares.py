@@ -100,8 +100,7 @@ def least_squares(
             f"got an array of shape {right.shape}"
         )
     dtype = promote(left.dtype, right.dtype)
-    eps = float(np.finfo(dtype).eps)
-    cut = eps * max(left.shape) if rcond is None else rcond if 0 < rcond < 1 else eps
+    cut = relative_cut(rcond, left.shape, dtype)
     if at_once(left, tile):
         x, residuals, rank, values = np.linalg.lstsq(_as(left, dtype), _as(right, dtype), rcond=cut)
         return LstsqResult(x, residuals, int(rank), values)
@@ -112,6 +111,12 @@ def least_squares(
     if sides.ndim == 1:
         return found._replace(x=found.x[:, 0])
     return found
+
+
+def relative_cut(rcond: float | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> float:
+    """The share of the largest singular value up to which others count as zero."""
+    eps = float(np.finfo(dtype).eps)
+    return eps * max(shape) if rcond is None else rcond if 0 < rcond < 1 else eps
 
 
 def _tall(
@@ -228,7 +233,12 @@ def _rank(r: Matrix, cut: float, engine: Engine, events: Sink | None) -> tuple[M
         values = np.linalg.svd(r, compute_uv=False)
     else:
         values = svdvals_tiled(r, engine=engine, events=events)
-    return values, int(np.count_nonzero(values > cut * values.max(initial=0)))
+    return values, rank_of(values, cut)
+
+
+def rank_of(values: Matrix, cut: float) -> int:
+    """How many singular values are above a share of the largest."""
+    return int(np.count_nonzero(values > cut * values.max(initial=0)))
 
 
 def truncated(
@@ -245,7 +255,7 @@ def truncated(
 def inverted(r: Matrix, cut: float, engine: Engine, events: Sink | None) -> Matrix:
     """`R⁺`, with singular values up to `cut` times the largest taken for zero."""
     u, values, vh = _decomposed(r, engine, events)
-    rank = int(np.count_nonzero(values > cut * values.max(initial=0)))
+    rank = rank_of(values, cut)
     return vh[:rank].conj().T @ (u[:, :rank].conj().T / values[:rank, None])
 
 

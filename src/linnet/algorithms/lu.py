@@ -177,6 +177,19 @@ def eliminate(
     events: Sink | None = None,
 ) -> Elimination:
     """Factor the first `steps` columns of tiles (all, by default) and update those beyond."""
+    outputs, order = eliminated(matrix, steps=steps, lower=lower, engine=engine, events=events)
+    return Elimination(matrix.layout, outputs.tiles("U"), outputs.tiles("L") if lower else {}, order)
+
+
+def eliminated(
+    matrix: TiledArray,
+    *,
+    steps: int | None = None,
+    lower: bool = False,
+    engine: Engine | None = None,
+    events: Sink | None = None,
+) -> tuple[Outputs, Array]:
+    """The same, with the tiles of U (and L) where the run has left them, and the permutation."""
     rows, columns = matrix.grid
     steps = min(rows, columns) if steps is None else steps
     _need_room(matrix, steps)
@@ -189,8 +202,7 @@ def eliminate(
     if not _trusted(outputs):
         program = partial_lu if lower else partial
         outputs = run(sized(program, **sizes), inputs, engine, events)
-    order = outputs["B" if lower else "O"].to_numpy()
-    return Elimination(matrix.layout, outputs.tiles("U"), outputs.tiles("L") if lower else {}, order)
+    return outputs, outputs["B" if lower else "O"].to_numpy()
 
 
 def _trusted(outputs: Outputs) -> bool:

@@ -195,11 +195,7 @@ def cond(
     """
     matrix = as_stack(x, "x")
     if p in (None, 2, -2):
-        values = singular_values(matrix, tile, engine, events)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-        # 0/0 is the zero matrix; where something in the matrix is not a number, so is this.
-        return np.where(np.isnan(ratio) & ~np.isnan(values).any(axis=-1), np.inf, ratio)[()]
+        return condition_of(singular_values(matrix, tile, engine, events), p)
     need_square(matrix, f"cond with p={p!r}")
     if matrix.ndim > 2:
         assert isinstance(matrix, np.ndarray)
@@ -210,3 +206,11 @@ def cond(
         return np.finfo(matrix.dtype).dtype.type(np.inf)
     options: dict[str, Any] = {"tile": tile, "engine": engine, "events": events}
     return norm(matrix, p, **options) * norm(inverse, p, **options)
+
+
+def condition_of(values: Array, p: float | str | None) -> Any:
+    """The ratio of the largest singular value to the least, or with p = -2 the inverse of that."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
+    # 0/0 is the zero matrix; where something in the matrix is not a number, so is this.
+    return np.where(np.isnan(ratio) & ~np.isnan(values).any(axis=-1), np.inf, ratio)[()]

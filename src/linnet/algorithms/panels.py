@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from linnet.errors import InputError
 from linnet.kernels import storage
+from linnet.kernels.spectra import cut_edges
 from linnet.tiles import TiledArray
 
 PANELS = 2
@@ -17,6 +18,15 @@ GROUP = 96
 """Sweeps of the chase whose reflectors are applied together."""
 SLABS = 8
 """Slabs of columns in which vectors are computed."""
+
+
+def slab_edges(columns: int, size: int) -> tuple[int, ...]:
+    """Where the slabs of so many columns begin and end, for a matrix with so many columns.
+
+    >>> slab_edges(20, 100)
+    (0, 2, 5, 7, 10, 12, 15, 17, 20)
+    """
+    return cut_edges(columns, min(size, SLABS))
 
 
 def panel_width(matrix: TiledArray) -> int:

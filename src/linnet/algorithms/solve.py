@@ -42,7 +42,7 @@ from linnet.kernels.lu import factor
 from linnet.kernels.triangular import solve_with
 from linnet.tiles import Layout, TiledArray
 
-_SINGULAR = "the matrix is singular: after exchanges of rows"
+SINGULAR = "the matrix is singular: after exchanges of rows"
 
 
 class CholeskyFactors(NamedTuple):
@@ -111,7 +111,7 @@ def solved(left: TiledArray, right: TiledArray, engine: Engine | None, events: S
     done = eliminate(beside(left, wider), steps=size, engine=engine, events=events)
     dtype = done.upper[0, 0].dtype
     pivots = [done.upper[k, k].diagonal() for k in range(size)]
-    check_diagonal(pivots, _SINGULAR)
+    check_diagonal(pivots, SINGULAR)
     triangle = upper_tiles(done.layout, done.upper, size, dtype)
     reduced = {(i, j - size): tile for (i, j), tile in done.upper.items() if j >= size}
     whole = substituted(
@@ -136,7 +136,7 @@ def _solved_at_once(matrix: Array, right: Array) -> Array:
     dtype = np.result_type(matrix, right)
     packed = np.array(matrix, dtype=dtype, order="F")
     order, _ = factor(packed)
-    check_diagonal([packed.diagonal()], _SINGULAR)
+    check_diagonal([packed.diagonal()], SINGULAR)
     wider = np.hstack([right, probes(len(right), dtype)])
     solution = np.array(wider[order], dtype=dtype, order="F")
     solve_with(packed, solution, True, True)

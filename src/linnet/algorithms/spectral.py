@@ -86,7 +86,7 @@ def eigh(
     >>> w.round(12)
     array([1., 3.])
     """
-    uplo = _triangle(UPLO)
+    uplo = triangle_of(UPLO)
     stack = as_stack(a)
     need_square(stack, "eigh")
     if is_small_spectrum(stack, tile, engine):
@@ -116,7 +116,7 @@ def eigvalsh(
     >>> eigvalsh([[2, 1], [1, 2]]).round(12)
     array([1., 3.])
     """
-    uplo = _triangle(UPLO)
+    uplo = triangle_of(UPLO)
     stack = as_stack(a)
     need_square(stack, "eigvalsh")
     if is_small_spectrum(stack, tile, engine):
@@ -158,15 +158,21 @@ def matrix_rank(
         values = np.sort(np.abs(eigvalsh(stack, tile=tile, engine=engine, events=events)))[..., ::-1]
     else:
         values = svdvals(stack, tile=tile, engine=engine, events=events)
+    return counted(values, stack.shape, tol, rtol)
+
+
+def counted(values: Array, shape: tuple[int, ...], tol: Any, rtol: Any) -> Any:
+    """How many of the singular values of a matrix (or of each in a stack) of that shape count."""
     if tol is None:
-        relative = max(stack.shape[-2:]) * np.finfo(values.dtype).eps if rtol is None else np.asarray(rtol)
+        relative = max(shape[-2:]) * np.finfo(values.dtype).eps if rtol is None else np.asarray(rtol)
         tol = values.max(axis=-1, keepdims=True, initial=0) * np.asarray(relative)[..., None]
     else:
         tol = np.asarray(tol)[..., None]
     return np.count_nonzero(values > tol, axis=-1)
 
 
-def _triangle(uplo: str) -> Literal["L", "U"]:
+def triangle_of(uplo: str) -> Literal["L", "U"]:
+    """Which triangle a caller means."""
     if uplo.upper() == "L":
         return "L"
     if uplo.upper() == "U":

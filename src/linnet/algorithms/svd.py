@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
 from linnet.algorithms.running import as_matrix, need_square_tiles, run, sized
-from linnet.engines import Engine
+from linnet.engines import Engine, Outputs
 from linnet.events import Sink
 from linnet.kernels import copy
 from linnet.kernels.band import (
@@ -153,11 +153,7 @@ def svd_tiled(
         left, right = np.eye(columns, m, dtype=dtype), np.zeros((0, 0), dtype)
         values = np.zeros(0, np.real(left).dtype)
     else:
-        bound = sized(
-            with_vectors(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
-            C=min(n, SLABS), rows=m, columns=columns,
-        )  # fmt: skip
-        out = run(bound, {"A": matrix}, engine, events)
+        out = decompose(matrix, columns, engine, events)
         # The programs leave vectors as rows; these orders make both results lie by rows.
         left, right = joined(out["U"], "C" if adjoint else "F"), joined(out["N"], "F" if adjoint else "C")
         values = out["O"].to_numpy()
@@ -177,6 +173,21 @@ def svdvals_tiled(
     matrix, _ = _tall(a, TILE if tile is None else tile)
     if matrix.shape[1] == 0:
         return np.zeros(0, np.real(np.zeros(0, promote(matrix.dtype))).dtype)
+    return singular_values(matrix, engine, events)
+
+
+def decompose(matrix: TiledArray, columns: int, engine: Engine | None, events: Sink | None) -> Outputs:
+    """A run on a matrix at least as tall as wide: `U` and `N` are vectors as rows, `O` the values."""
+    m, n = matrix.shape
+    bound = sized(
+        with_vectors(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
+        C=min(n, SLABS), rows=m, columns=columns,
+    )  # fmt: skip
+    return run(bound, {"A": matrix}, engine, events)
+
+
+def singular_values(matrix: TiledArray, engine: Engine | None, events: Sink | None) -> NDArray[Any]:
+    """Those of a matrix at least as tall as wide."""
     bound = sized(values_only(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))
     return run(bound, {"A": matrix}, engine, events)["O"].to_numpy()
 

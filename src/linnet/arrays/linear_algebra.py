@@ -2,7 +2,7 @@
 
 NumPy's arrays give NumPy's arrays, ours give ours. A factorisation of one of ours is a stage: the
 matrix is computed, in a file if it exceeds the memory budget, and factored at once, so that a
-singular matrix is an error where NumPy has it. On a cluster, some leave it there (`clustered`).
+singular matrix is an error where NumPy has it. On a cluster it is factored there (`clustered`).
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from linnet.algorithms.spectral import svd as _svd
 from linnet.algorithms.spectral import svdvals as _svdvals
 from linnet.algorithms.stacks import as_stack, over_stack
 from linnet.algorithms.triangular import solve_triangular as _solve_triangular
-from linnet.arrays import clustered, contraction
+from linnet.arrays import contraction
 from linnet.arrays.building import permuted
+from linnet.arrays.clustered import factors, spectra, systems
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped_all
 from linnet.arrays.elementwise import apply
 from linnet.arrays.evaluation import computed
@@ -96,27 +97,27 @@ def _factors(a: Any, **options: Any) -> Any:
     return over_stack(lambda matrix: factor(matrix, **options), cast("Any", as_stack(a)))
 
 
-cholesky_lower = face(_factors, on_nodes=clustered.cholesky)
-qr = face(qr.qr_factors, np.linalg.qr, on_nodes=clustered.qr)
-lu = face(lu_algorithm.lu)
-lu_factor = face(lu_algorithm.lu_factor)
-lu_solve = face(solving.lu_solve)
-cho_factor = face(solving.cho_factor, on_nodes=clustered.cho_factor)
-cho_solve = face(solving.cho_solve, on_nodes=clustered.cho_solve)
-solve = face(solving.solve, np.linalg.solve)
-solve_triangular = face(_solve_triangular, on_nodes=clustered.solve_triangular)
-lstsq = face(least_squares.least_squares, np.linalg.lstsq)
-inv = face(inverse.inv, np.linalg.inv)
-det = face(determinant.det, np.linalg.det)
-slogdet = face(determinant.slogdet, np.linalg.slogdet)
-eigh = face(_eigh, np.linalg.eigh)
-eigvalsh = face(_eigvalsh, np.linalg.eigvalsh)
-svd = face(_svd, np.linalg.svd)
-svdvals = face(_svdvals, np.linalg.svdvals)
-pinv = face(pseudo_inverse.pseudo_inverse, np.linalg.pinv)
-matrix_rank = face(_matrix_rank, np.linalg.matrix_rank)
-matrix_power = face(power.matrix_power, np.linalg.matrix_power)
-cond = face(norms.cond, np.linalg.cond)
+cholesky_lower = face(_factors, on_nodes=factors.cholesky)
+qr = face(qr.qr_factors, np.linalg.qr, on_nodes=factors.qr)
+lu = face(lu_algorithm.lu, on_nodes=systems.lu)
+lu_factor = face(lu_algorithm.lu_factor, on_nodes=systems.lu_factor)
+lu_solve = face(solving.lu_solve, on_nodes=systems.lu_solve)
+cho_factor = face(solving.cho_factor, on_nodes=factors.cho_factor)
+cho_solve = face(solving.cho_solve, on_nodes=factors.cho_solve)
+solve = face(solving.solve, np.linalg.solve, on_nodes=systems.solve)
+solve_triangular = face(_solve_triangular, on_nodes=factors.solve_triangular)
+lstsq = face(least_squares.least_squares, np.linalg.lstsq, on_nodes=systems.lstsq)
+inv = face(inverse.inv, np.linalg.inv, on_nodes=systems.inv)
+det = face(determinant.det, np.linalg.det, on_nodes=systems.det)
+slogdet = face(determinant.slogdet, np.linalg.slogdet, on_nodes=systems.slogdet)
+eigh = face(_eigh, np.linalg.eigh, on_nodes=spectra.eigh)
+eigvalsh = face(_eigvalsh, np.linalg.eigvalsh, on_nodes=spectra.eigvalsh)
+svd = face(_svd, np.linalg.svd, on_nodes=spectra.svd)
+svdvals = face(_svdvals, np.linalg.svdvals, on_nodes=spectra.svdvals)
+pinv = face(pseudo_inverse.pseudo_inverse, np.linalg.pinv, on_nodes=spectra.pinv)
+matrix_rank = face(_matrix_rank, np.linalg.matrix_rank, on_nodes=spectra.matrix_rank)
+matrix_power = face(power.matrix_power, np.linalg.matrix_power, on_nodes=systems.matrix_power)
+cond = face(norms.cond, np.linalg.cond, on_nodes=spectra.cond)
 
 
 def cholesky(a: Any, /, *, upper: bool = False, **options: Any) -> Any:

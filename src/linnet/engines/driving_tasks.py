@@ -278,7 +278,13 @@ class _Task:
 
 
 def _read_only(tile: Tile) -> Tile:
-    """The tile, or a view of it, that cannot be written to: it may be the user's own."""
+    """The tile, or a view of it, that cannot be written to: it may be the user's own.
+
+    One that came in the middle of a message may lie across the words of memory. NumPy is slow on such, and
+    kernels give what they make of it another order, and so other bits: it is copied.
+    """
+    if not tile.flags.aligned:
+        tile = np.array(tile, order="K")
     if tile.flags.writeable:
         tile = tile.view()
         tile.setflags(write=False)

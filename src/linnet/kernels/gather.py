@@ -27,13 +27,34 @@ def _nothing(*_: Any, **__: Any) -> float:
     return 0.0
 
 
+def _first_shape(nest: Nested) -> tuple[int, ...]:
+    """The shape of the first tile, from shapes nested as tiles are."""
+    while isinstance(nest, list):
+        nest = nest[0]
+    return nest
+
+
 # ---- by position
 
 _CACHED = 1 << 18
 """Bytes that are taken at once, so that they are still in the cache."""
 
 
-@kernel("gather", dtype=lambda tiles, rows, **_: _leaf(tiles), flops=_nothing, into=True)
+def _gathered_shape(
+    tiles: Nested, rows: tuple[int, ...], axes: tuple[int, ...] = (0,), others: tuple[int, ...] = (),
+    place: int = 0,
+) -> tuple[int, ...]:  # fmt: skip
+    rest = [n for axis, n in enumerate(_first_shape(tiles)) if axis not in axes]
+    return _arranged_shape(rows[1], rest, others, place)
+
+
+def _arranged_shape(rows: int, rest: Sequence[int], others: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return (*rest[:place], rows // max(1, math.prod(others)), *others, *rest[place:])
+
+
+@kernel(
+    "gather", shape=_gathered_shape, dtype=lambda tiles, rows, **_: _leaf(tiles), flops=_nothing, into=True
+)
 def gather(
     tiles: Nested,
     rows: Tile,
@@ -119,7 +140,13 @@ def split_rows(tiles: Nested, rows: Tile, counts: Tile, *, axes: tuple[int, ...]
     return [np.array(piece) for piece in np.split(found, np.cumsum(counts[0])[:-1])]
 
 
-@kernel("join_rows", dtype=lambda pieces, places, **_: pieces[0], flops=_nothing, into=True)
+@kernel(
+    "join_rows",
+    shape=lambda pieces, places, others=(), place=0: _arranged_shape(places[0], pieces[0][1:], others, place),
+    dtype=lambda pieces, places, **_: pieces[0],
+    flops=_nothing,
+    into=True,
+)
 def join_rows(
     pieces: list[Tile],
     places: Tile,
@@ -142,7 +169,15 @@ def join_rows(
     return _arranged(found, others, place)
 
 
-@kernel("take_along", dtype=lambda x, indices, **_: x, flops=_nothing)
+def _taken_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tuple[int, ...]:
+    along = axis % len(x)
+    others = np.broadcast_shapes(
+        *(tuple(1 if i == along else n for i, n in enumerate(s)) for s in (x, indices))
+    )
+    return tuple(indices[along] if i == along else n for i, n in enumerate(others))
+
+
+@kernel("take_along", shape=_taken_shape, dtype=lambda x, indices, **_: x, flops=_nothing)
 def take_along(x: Tile, indices: Tile, *, axis: int) -> Tile:
     """`np.take_along_axis` on tiles that hold the whole axis.
 

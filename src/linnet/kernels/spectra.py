@@ -210,8 +210,12 @@ def bidiagonal_vectors(
 
 def cut_columns(matrix: Matrix, slabs: int) -> list[Matrix]:
     """The matrix in `slabs` slabs of columns, as equal as can be."""
-    edges = [matrix.shape[1] * slab // slabs for slab in range(slabs + 1)]
-    return [matrix[:, low:high] for low, high in itertools.pairwise(edges)]
+    return [matrix[:, low:high] for low, high in itertools.pairwise(cut_edges(matrix.shape[1], slabs))]
+
+
+def cut_edges(columns: int, slabs: int) -> tuple[int, ...]:
+    """Where each of `slabs` slabs of so many columns begins, and the last ends."""
+    return tuple(columns * slab // slabs for slab in range(slabs + 1))
 
 
 @kernel("turned", shape=lambda x: (x[1], x[0]), dtype=lambda x: x, flops=lambda x: 0.0)

@@ -188,6 +188,8 @@ def _product(work: Workload, cluster: Cluster, found: list[Join]) -> Bound:
     ):
         return Bound("products", None, why="a part of a product or a stack of them, or other results besides")
     a, b = (int(work.tile_items[_tiles(work, name)].sum()) for name in (left, right))
+    if 0 in (a, b, result):
+        return Bound("a product without elements", 0, nodes=cluster.count)
     sizes = sqrt(a * result / b), sqrt(b * result / a), sqrt(a * b / result)
     limit = _memory(work, cluster)
     short = product_with_memory(*sizes, cluster.count, limit) if limit else 0.0

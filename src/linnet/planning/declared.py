@@ -46,19 +46,22 @@ class TileNames(Protocol):
 
 
 class Kinds:
-    """Shapes and dtypes, numbered."""
+    """Shapes and dtypes, known or assumed, numbered."""
 
     def __init__(self) -> None:
         self.known: list[Description] = []
         """By number."""
-        self._number: dict[Description, int] = {}
+        self.assumed: list[bool] = []
+        """Whether the shape is what somebody took it for, or follows from one that is."""
+        self._number: dict[tuple[Description, bool], int] = {}
 
-    def number(self, described: Description) -> int:
+    def number(self, described: Description, assumed: bool = False) -> int:
         """The number of a shape and dtype, a new one if it was not seen before."""
-        found = self._number.get(described)
+        found = self._number.get((described, assumed))
         if found is None:
-            found = self._number[described] = len(self.known)
+            found = self._number[described, assumed] = len(self.known)
             self.known.append(described)
+            self.assumed.append(assumed)
         return found
 
 
@@ -136,18 +139,37 @@ class Declarations:
     def _ask(self, call: Call, tiles: list[int]) -> tuple[list[int], float]:
         """Kinds of the results of a call, and its operations."""
         keys = list(operands(call.args))
-        kinds = [self._kinds.known[int(self._kind[tile])] for tile in tiles]
+        numbers = [int(self._kind[tile]) for tile in tiles]
+        kinds = [self._kinds.known[number] for number in numbers]
+        assumed = any(self._kinds.assumed[number] for number in numbers)
         if len(keys) == len(tiles):
             described = dict(zip(keys, kinds, strict=True))
         else:  # some are tiles that nobody writes, made where they are read
             known = {self._keys.key(tile): kind for tile, kind in zip(tiles, kinds, strict=True)}
             described = {key: known.get(key) or self._shapes.filled(key) for key in keys}
-        results = declared(call, described)
-        if results is None:
-            self.assumed.add(call.kernel)
-            largest = max(described.values(), key=lambda each: prod(each.shape), default=_NUMBER)
-            results = dict.fromkeys(operands(call.outputs), largest)
-        return [self._kinds.number(each) for each in results.values()], _operations(call, described, results)
+        try:
+            results = declared(call, described)
+            if results is None:
+                self.assumed.add(call.kernel)
+                results, assumed = _like_the_largest(call, described), True
+            found = [self._kinds.number(each, assumed) for each in results.values()]
+            return found, _operations(call, described, results)
+        except KernelDeclarationError:
+            if not assumed:  # else the operands may be of other shapes than they were taken to be
+                raise
+        results = _like_the_largest(call, described)
+        return [self._kinds.number(each, True) for each in results.values()], _elements(described, results)
+
+
+def _like_the_largest(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description]:
+    """Results taken to be like the largest operand."""
+    largest = max(described.values(), key=lambda each: prod(each.shape), default=_NUMBER)
+    return dict.fromkeys(operands(call.outputs), largest)
+
+
+def _elements(described: Mapping[TileKey, Description], results: Mapping[TileKey, Description]) -> float:
+    """As many operations as elements are read and written."""
+    return float(sum(prod(each.shape) for each in (*described.values(), *results.values())))
 
 
 def _operations(
@@ -164,7 +186,7 @@ def _operations(
                 f"what kernel {call.kernel!r} declares of its operations (flops=) fails on {call.args!r} "
                 f"of shapes {', '.join(map(str, shapes))}: {type(error).__name__}: {error}"
             ) from error
-    return float(sum(prod(each.shape) for each in (*described.values(), *results.values())))
+    return _elements(described, results)
 
 
 def _is_plain(statement: Statement) -> bool:

@@ -1,9 +1,4 @@
-"""Linear algebra of arrays on a cluster: tiles are factored where they lie, and factors stay there.
-
-On an engine with nodes an array is not brought here to be factored. It is computed on the nodes, in tiles as
-the algorithm wants them, and the result is an array of ours whose tiles are on the nodes as well. What is
-small, a stack of matrices, or an algorithm of several programs goes the other way: to this process first.
-"""
+"""Cholesky, QR and triangular systems on nodes."""
 
 from __future__ import annotations
 
@@ -19,32 +14,30 @@ from linnet.algorithms.qr import QRResult, is_skinny
 from linnet.algorithms.running import sized
 from linnet.algorithms.solve import CholeskyFactors
 from linnet.algorithms.triangular import backward, check_diagonal, forward, operation_of
-from linnet.algorithms.tsqr import leaf_rows, tsqr, tsqr_with_q
-from linnet.algorithms.tuning import SHORTCUT, tile_size
-from linnet.arrays.building import recut
-from linnet.arrays.core import ArrayBase, as_node, wrap
+from linnet.algorithms.tsqr import tsqr, tsqr_with_q
+from linnet.arrays.clustered.placing import is_large, leaves, left, placed, square
+from linnet.arrays.core import as_node, wrap
 from linnet.arrays.elementwise import apply
-from linnet.arrays.evaluation import computed, persisted, tiled
-from linnet.arrays.expression import Stored
-from linnet.engines import Engine, Outputs
+from linnet.arrays.evaluation import computed
+from linnet.engines import Engine
 from linnet.errors import LinAlgError
 from linnet.events import Sink
 from linnet.kernels.fortran import promote
-from linnet.tiles import Boundaries, Layout, TiledArray
+from linnet.tiles import Boundaries, Layout
 
 
 def cholesky(
     engine: Engine, a: Any, *, tile: int | None = None, events: Sink | None = None, **others: Any
 ) -> Any:
     """The lower Cholesky factor."""
-    if others or not _is_large(a, tile):
+    if others or not is_large(a, tile):
         return NotImplemented
     if a.shape[0] != a.shape[1]:
         raise LinAlgError(f"Cholesky takes a square matrix; got {a.shape[0]}×{a.shape[1]}")
-    matrix = _placed(engine, a, _square(a, tile, "cholesky"))
+    matrix = placed(engine, a, square(a, tile, "cholesky"))
     with naming_the_minor(matrix.layout):
         made = engine.run(sized(cholesky_program, N=matrix.grid[0]), {"A": matrix}, events=events)
-    return _left(made, "O", matrix.layout, matrix.dtype)
+    return left(made, "O", matrix.layout, matrix.dtype)
 
 
 def cho_factor(
@@ -57,7 +50,7 @@ def cho_factor(
     **others: Any,
 ) -> Any:
     """A Cholesky factorisation to keep."""
-    if others or not _is_large(a, tile):
+    if others or not is_large(a, tile):
         return NotImplemented
     # Aᵀ has the upper triangle of A as its lower one, and its factor is the transpose of U.
     factor = cholesky(engine, a if lower else a.mT, tile=tile, events=events)
@@ -75,17 +68,17 @@ def qr(
 ) -> Any:
     """`Q` and `R`, or `R` alone."""
     complete = mode == "complete" and len(a.shape) == 2 and a.shape[0] > a.shape[1]
-    if others or complete or mode not in ("reduced", "complete", "r") or not _is_large(a, tile):
+    if others or complete or mode not in ("reduced", "complete", "r") or not is_large(a, tile):
         return NotImplemented
     skinny = is_skinny(a)
-    matrix = _placed(engine, a, _leaves(a, tile) if skinny else _square(a, tile, "qr"))
+    matrix = placed(engine, a, leaves(a, tile) if skinny else square(a, tile, "qr"))
     (rows, columns), (P, Q) = matrix.layout.boundaries, matrix.grid
     edges: Boundaries = (*columns[: min(P, Q)], min(a.shape))
     program = (tsqr if mode == "r" else tsqr_with_q) if skinny else (qr_program if mode == "r" else qr_with_q)
     bound = sized(program, N=P) if skinny else sized(program, P=P, Q=Q)
     made = engine.run(bound, {"A": matrix}, events=events)
-    r = _left(made, "R", Layout((edges, columns)), matrix.dtype)
-    return r if mode == "r" else QRResult(_left(made, "O", Layout((rows, edges)), matrix.dtype), r)
+    r = left(made, "R", Layout((edges, columns)), matrix.dtype)
+    return r if mode == "r" else QRResult(left(made, "O", Layout((rows, edges)), matrix.dtype), r)
 
 
 def solve_triangular(
@@ -102,7 +95,7 @@ def solve_triangular(
     **others: Any,
 ) -> Any:
     """`X` with `op(A)·X = B`, or `X·op(A) = B`."""
-    if others or not _is_large(a, tile) or len(np.shape(b)) not in (1, 2) or side not in ("left", "right"):
+    if others or not is_large(a, tile) or len(np.shape(b)) not in (1, 2) or side not in ("left", "right"):
         return NotImplemented
     options: dict[str, Any] = {"unit_diagonal": unit_diagonal, "tile": tile, "events": events}
     given = wrap(as_node(b))
@@ -126,15 +119,15 @@ def solve_triangular(
         line: Any = np.diagonal(matrix)
         check_diagonal(computed([line.node], engine=engine))
     dtype = promote(matrix.dtype, given.dtype)
-    cut = _square(matrix, tile, "triangular")
-    triangle = _placed(engine, matrix, cut, dtype)
+    cut = square(matrix, tile, "triangular")
+    triangle = placed(engine, matrix, cut, dtype)
     width = cut.boundaries[0][1]
     columns = Layout.regular((given.shape[1],), width).boundaries[0]
-    right = _placed(engine, given, Layout((cut.boundaries[0], columns)), dtype)
+    right = placed(engine, given, Layout((cut.boundaries[0], columns)), dtype)
     program = forward if lower else backward
     bound = sized(program, P=triangle.grid[0], Q=right.grid[1], unit=int(unit_diagonal))
     made = engine.run(bound, {"T": triangle, "B": right}, events=events)
-    return _left(made, "X", right.layout, dtype)
+    return left(made, "X", right.layout, dtype)
 
 
 def cho_solve(engine: Engine, factors: Any, b: Any, **options: Any) -> Any:
@@ -144,49 +137,3 @@ def cho_solve(engine: Engine, factors: Any, b: Any, **options: Any) -> Any:
     if half is NotImplemented:
         return half
     return solve_triangular(engine, c, half, lower=lower, trans="C" if lower else "N", **options)
-
-
-# ---- from arrays to tiles on nodes, and back
-
-
-_FEWEST, _SHORTEST = 4, 128
-"""Tiles along each axis, and elements along a side of them, below which a matrix is cut anew."""
-
-
-def _is_large(a: Any, tile: int | None) -> bool:
-    """Whether it is one matrix that is worth tiles, or is to have some."""
-    shape = np.shape(a)
-    if not isinstance(a, ArrayBase) or len(shape) != 2 or 0 in shape:
-        return False
-    return tile is not None or max(shape) >= SHORTCUT
-
-
-def _square(a: Any, tile: int | None, kind: str) -> Layout:
-    """A cut whose tiles on the diagonal are square: its own, if that is a good one, else a new one."""
-    rows, columns = a.node.layout.boundaries
-    steps = min(len(rows), len(columns)) - 1
-    alike = rows[:steps] == columns[:steps] and (a.shape[0] != a.shape[1] or rows == columns)
-    if tile is None and alike and steps >= _FEWEST and rows[1] >= _SHORTEST:
-        return a.node.layout
-    return Layout.regular(a.shape, tile or tile_size(a.shape, promote(a.dtype), kind))
-
-
-def _leaves(a: Any, tile: int | None) -> Layout:
-    """A cut into one column of tiles, each with more rows than columns."""
-    rows, columns = a.node.layout.boundaries
-    heights = np.diff(rows)
-    if tile is None and len(columns) == 2 and len(rows) > 2 and heights[:-1].min() >= a.shape[1]:
-        return a.node.layout
-    return Layout.regular(a.shape, (max(tile or leaf_rows(a.shape[1]), a.shape[1]), a.shape[1]))
-
-
-def _placed(engine: Engine, a: Any, layout: Layout, dtype: np.dtype[Any] | None = None) -> TiledArray:
-    """An array in tiles of this cut, on the nodes if it has to be computed."""
-    wanted = promote(a.dtype) if dtype is None else dtype
-    array = a if a.dtype == wanted else a.astype(wanted)
-    (node,) = persisted([recut(array.node, layout)], engine=engine)
-    return tiled(node)
-
-
-def _left(made: Outputs, name: str, layout: Layout, dtype: np.dtype[Any]) -> Any:
-    return wrap(Stored(made.left(name, layout, dtype)))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from linnet.algorithms import cholesky as cholesky_programs
+from linnet.algorithms import eigh, svd
 from linnet.engines import Threads
 from linnet.errors import KernelDeclarationError
 from linnet.events import Events, TileWritten
@@ -33,6 +34,8 @@ CASES = {
     "several": lambda: (programs.several.bind(N=3), {"A": tiled(12)}),
     "filled": lambda: (programs.filled.bind(N=3), {"A": tiled(6, 6, tile=2)}),
     "tabled": lambda: (programs.tabled.bind(N=5, T=[3, 0, 4, 4, 1]), {"A": tiled(10, tile=2)}),
+    "eigvalsh": lambda: (eigh.values_only().bind(N=4, B=2), {"A": spd(14, 4)}),
+    "svdvals": lambda: (svd.values_only().bind(P=5, Q=4, B=2), {"A": tiled(18, 14)}),
     "cholesky": lambda: (cholesky_programs.cholesky.bind(N=4), {"A": spd(14, 4)}),
 }
 
@@ -68,7 +71,8 @@ def test_sizes_are_those_of_the_tiles_that_are_written(name):
     for tile in range(work.tiles):
         key = work.key(tile)
         assert work.tile_bytes[tile] == seen[key] == 8 * work.tile_items[tile], key
-    assert (work.flops > 0).all()
+    # A panel may have nothing below or beside it, and then there is nothing to do.
+    assert (work.flops > 0).all() or (name in ("eigvalsh", "svdvals") and (work.flops >= 0).all())
 
 
 @pytest.mark.parametrize("name", CASES)

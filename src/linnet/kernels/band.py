@@ -44,7 +44,50 @@ def panel_edges(columns: int, panel: int, width: int) -> tuple[int, int]:
     return low, min(low + width, columns)
 
 
-@kernel("reflect_columns", outputs=3, dtype=lambda tiles, *_: (promote(*tiles),) * 3)
+def _factor_shapes(heights: list[int], width: int) -> tuple[list[Shape], Shape, Shape]:
+    """Of what `_factorise` makes of pieces so high and so wide."""
+    k = min(sum(heights), width)
+    return [(height, k) for height in heights], (k, k), (k, width)
+
+
+def _factor_flops(shapes: tuple[list[Shape], Shape, Shape]) -> float:
+    v, (k, _), _ = shapes
+    return 4.0 * sum(rows for rows, _ in v) * k * k
+
+
+def _product_flops(v: list[Shape], t: Shape, across: int) -> float:
+    """Of `Vᴴ` or `V` times something `across` wide, and of `T` times that."""
+    return 2.0 * across * t[0] * (sum(rows for rows, _ in v) + t[0])
+
+
+def _column_shapes(tiles: list[Shape], panel: int, width: int) -> tuple[list[Shape], Shape, Shape]:
+    low, high = panel_edges(tiles[0][1], panel, width)
+    return _factor_shapes([max(0, tiles[0][0] - low), *(rows for rows, _ in tiles[1:])], high - low)
+
+
+def _row_shapes(tiles: list[Shape], panel: int, width: int) -> tuple[list[Shape], Shape, Shape]:
+    rows, columns = tiles[0]
+    low, high = panel_edges(columns, panel, width)
+    v, t, r = _factor_shapes(
+        [columns - high, *(each for _, each in tiles[1:])], min(high, rows) - min(low, rows)
+    )
+    return v, t, (r[1], r[0])
+
+
+def _below_shapes(tiles: list[Shape], panel: int, width: int) -> tuple[list[Shape], Shape, Shape]:
+    rows, columns = tiles[0]
+    low, high = panel_edges(columns, panel, width)
+    v, t, r = _factor_shapes([max(0, rows - high), *(each for each, _ in tiles[1:])], high - low)
+    return v, t, (min(high, rows) - min(low, rows) + r[0], high - low)
+
+
+@kernel(
+    "reflect_columns",
+    outputs=3,
+    shape=_column_shapes,
+    dtype=lambda tiles, *_: (promote(*tiles),) * 3,
+    flops=lambda *given: _factor_flops(_column_shapes(*given)),
+)
 def reflect_columns(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matrix], Matrix, Matrix]:
     """QR of a panel of a column of tiles, from its own diagonal down: `V` by tiles, `T`, `R`.
 
@@ -56,7 +99,13 @@ def reflect_columns(tiles: list[Matrix], panel: int, width: int) -> tuple[list[M
     return _factorise([tiles[0][low:, low:high], *(tile[:, low:high] for tile in tiles[1:])])
 
 
-@kernel("reflect_rows", outputs=3, dtype=lambda tiles, *_: (promote(*tiles),) * 3)
+@kernel(
+    "reflect_rows",
+    outputs=3,
+    shape=_row_shapes,
+    dtype=lambda tiles, *_: (promote(*tiles),) * 3,
+    flops=lambda *given: _factor_flops(_row_shapes(*given)),
+)
 def reflect_rows(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matrix], Matrix, Matrix]:
     """LQ of a panel of a row of tiles, right of its diagonal block: `V` by tiles, `T`, `L`.
 
@@ -70,7 +119,13 @@ def reflect_rows(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matr
     return v, t, np.asfortranarray(r.T.conj())
 
 
-@kernel("reflect_below", outputs=3, dtype=lambda tiles, *_: (promote(*tiles),) * 3)
+@kernel(
+    "reflect_below",
+    outputs=3,
+    shape=_below_shapes,
+    dtype=lambda tiles, *_: (promote(*tiles),) * 3,
+    flops=lambda *given: _factor_flops(_below_shapes(*given)),
+)
 def reflect_below(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matrix], Matrix, Matrix]:
     """QR of a panel of a column of tiles below its diagonal block: `V` by tiles, `T`, and the block on `R`.
 
@@ -107,7 +162,12 @@ def _factorise(pieces: list[Matrix]) -> tuple[list[Matrix], Matrix, Matrix]:
     return [v[low:high].copy(order="F") for low, high in pairs], np.triu(t), r
 
 
-@kernel("project_columns", dtype=lambda v, t, tiles, *_: promote(*v, *tiles))
+@kernel(
+    "project_columns",
+    shape=lambda v, t, tiles, skip, width: (t[0], tiles[0][1] - panel_edges(tiles[0][1], skip, width)[0]),
+    dtype=lambda v, t, tiles, *_: promote(*v, *tiles),
+    flops=lambda v, t, tiles, *_: _product_flops(v, t, tiles[0][1]),
+)
 def project_columns(v: list[Matrix], t: Matrix, tiles: list[Matrix], skip: int, width: int) -> Matrix:
     """`Tᴴ·Vᴴ·S` for a column of tiles `S`, without the columns of its first `skip` panels.
 
@@ -127,7 +187,12 @@ def project_columns(v: list[Matrix], t: Matrix, tiles: list[Matrix], skip: int, 
     return _multiply((b"C", readable(t, dtype)), (b"N", total), total.shape, t.shape[0])
 
 
-@kernel("project_rows", dtype=lambda v, t, tiles, *_: promote(*v, *tiles))
+@kernel(
+    "project_rows",
+    shape=lambda v, t, tiles, skip, width: (tiles[0][0] - panel_edges(tiles[0][1], skip, width)[0], t[0]),
+    dtype=lambda v, t, tiles, *_: promote(*v, *tiles),
+    flops=lambda v, t, tiles, *_: _product_flops(v, t, tiles[0][0]),
+)
 def project_rows(v: list[Matrix], t: Matrix, tiles: list[Matrix], skip: int, width: int) -> Matrix:
     """`S·V·T` for a row of tiles `S`, without the rows of its first `skip` panels.
 
@@ -186,7 +251,13 @@ def subtract_product(
     return result
 
 
-@kernel("hermitian_product", outputs=2, dtype=lambda before, below, v: (promote(*below, *v),) * 2)
+@kernel(
+    "hermitian_product",
+    outputs=2,
+    shape=lambda before, below, v: (v[len(before)], (v[0][1], v[0][1])),
+    dtype=lambda before, below, v: (promote(*below, *v),) * 2,
+    flops=lambda before, below, v: _product_flops(v, (v[0][1], v[0][1]), v[len(before)][0]),
+)
 def hermitian_product(before: list[Matrix], below: list[Matrix], v: list[Matrix]) -> tuple[Matrix, Matrix]:
     """A row of tiles of `S·V` for a Hermitian `S`, lower half stored, and its part of `Vᴴ·S·V`.
 
@@ -216,7 +287,7 @@ def hermitian_product(before: list[Matrix], below: list[Matrix], v: list[Matrix]
     return total, _multiply((b"C", own), (b"N", total), (k, k), rows)
 
 
-@kernel("half_inner", dtype=lambda parts, t: promote(*parts, t))
+@kernel("half_inner", shape=lambda parts, t: t, dtype=lambda parts, t: promote(*parts, t))
 def half_inner(parts: list[Matrix], t: Matrix) -> Matrix:
     """`½·Tᴴ·P·T`, where `P` is the sum of the parts.
 
@@ -227,7 +298,13 @@ def half_inner(parts: list[Matrix], t: Matrix) -> Matrix:
     return np.asfortranarray(0.5 * (t.conj().T @ total @ t))
 
 
-@kernel("rank_two_factors", outputs=2, dtype=lambda *dtypes: (promote(*dtypes),) * 2)
+@kernel(
+    "rank_two_factors",
+    outputs=2,
+    shape=lambda v, *_: ((v[0], 2 * v[1]),) * 2,
+    dtype=lambda *dtypes: (promote(*dtypes),) * 2,
+    flops=lambda v, *_: 4.0 * v[0] * v[1] * v[1],
+)
 def rank_two_factors(v: Matrix, y: Matrix, t: Matrix, c: Matrix) -> tuple[Matrix, Matrix]:
     """`[V W]` and `[W V]` with `W = Y·T − V·C`: `S − V·Wᴴ − W·Vᴴ` is one product of such factors.
 

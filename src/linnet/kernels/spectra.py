@@ -18,7 +18,7 @@ from linnet.errors import LinAlgError
 from linnet.kernels import storage
 from linnet.kernels.bulge import Band, chase, chased_values
 from linnet.kernels.diamonds import grouped
-from linnet.kernels.fortran import Matrix, address, blas_dtype, integer, leading, routine
+from linnet.kernels.fortran import Matrix, address, blas_dtype, integer, leading, promote, routine
 from linnet.kernels.registry import kernel
 
 Array = NDArray[Any]
@@ -83,7 +83,17 @@ def chase_upper(
     return done.diagonal, done.beside, *left, *right
 
 
-@kernel("hermitian_band_values", flops=_chase_flops, thread_invariant=True)
+def _band_size(blocks: list[tuple[int, int]], *_: Any) -> tuple[int]:
+    return (sum(columns for _, columns in blocks),)
+
+
+def _band_dtype(blocks: list[np.dtype[Any]], *_: Any) -> np.dtype[Any]:
+    return np.real(np.zeros(0, promote(*blocks))).dtype
+
+
+@kernel(
+    "hermitian_band_values", shape=_band_size, dtype=_band_dtype, flops=_chase_flops, thread_invariant=True
+)
 def hermitian_band_values(blocks: list[Matrix]) -> Array:
     """The eigenvalues of a Hermitian band, ascending.
 
@@ -115,7 +125,7 @@ def _rotated_hermitian(band: Band) -> tuple[Array, Array]:
     return diagonal, beside
 
 
-@kernel("upper_band_values", flops=_chase_flops, thread_invariant=True)
+@kernel("upper_band_values", shape=_band_size, dtype=_band_dtype, flops=_chase_flops, thread_invariant=True)
 def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
     """The singular values of an upper band, descending.
 

@@ -36,9 +36,10 @@ def ours(x, chunks=30):
 
 
 DTYPES = ["f4", "f8", "c8", "c16"]
+EACH = [pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("f4", "c8")] + ["f8", "c16"]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("n", [70, 100])
 def test_cholesky(dtype, n):
     a = definite(n, dtype)
@@ -59,7 +60,7 @@ def test_matrices_without_a_factor():
         ln.linalg.cholesky(ours(a[:, :90]), tile=32)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("lower", [True, False])
 def test_factors_are_used_again(dtype, lower):
     a, b = definite(90, dtype), random(90, 4, dtype=dtype, seed=1)
@@ -157,6 +158,7 @@ def close(dtype):
 
 
 SHAPES = [(100, 100), (130, 70), (70, 130)]
+TALL, FLAT = (pytest.param(shape, marks=pytest.mark.slow) for shape in ((3000, 12), (12, 3000)))
 
 
 @given(st.integers(10, 140), st.integers(10, 140), st.sampled_from([16, 33, 64]), st.sampled_from(DTYPES))
@@ -176,7 +178,7 @@ def test_elimination(m, n, tile, dtype):
     np.testing.assert_allclose(unit @ np.triu(whole[: min(m, n)]), a[order], atol=close(dtype))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EACH)
 def test_systems(dtype):
     a, b = random(100, 100, dtype=dtype), random(100, 4, dtype=dtype, seed=1)
     factors = ln.linalg.lu_factor(ours(a), tile=32)
@@ -210,7 +212,7 @@ def test_systems_that_cannot_be_solved():
     assert float(ln.linalg.slogdet(ours(a), tile=32).logabsdet) == -np.inf
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EACH)
 def test_determinants(dtype):
     a = random(90, 90, dtype=dtype) / 8
     found, expected = ln.linalg.slogdet(ours(a), tile=32), np.linalg.slogdet(a)
@@ -230,8 +232,8 @@ def test_powers(power):
     assert np.array_equal(np.asarray(exact), np.linalg.matrix_power(whole, abs(power)))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [*SHAPES, (3000, 12)])
+@pytest.mark.parametrize("dtype", EACH)
+@pytest.mark.parametrize("shape", [*SHAPES, TALL])
 @pytest.mark.parametrize("full", [True, False])
 def test_least_squares(dtype, shape, full):
     a, b = random(*shape, dtype=dtype), random(shape[0], 3, dtype=dtype, seed=1)
@@ -250,8 +252,8 @@ def test_least_squares(dtype, shape, full):
 # ---- spectra
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [*SHAPES, (3000, 12), (12, 3000)])
+@pytest.mark.parametrize("dtype", EACH)
+@pytest.mark.parametrize("shape", [*SHAPES, TALL, FLAT])
 def test_singular_values(dtype, shape):
     a = random(*shape, dtype=dtype)
     k = min(shape)
@@ -276,7 +278,7 @@ def test_singular_values(dtype, shape):
     np.testing.assert_allclose(inverse, np.linalg.pinv(a), atol=close(dtype))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("uplo", ["L", "U"])
 def test_eigenvalues(dtype, uplo):
     a = random(100, 100, dtype=dtype)

@@ -126,7 +126,7 @@ def gemm(sizes: Sizes) -> list[Row]:
     engine, tile = Threads(), tile_size((n, n), a.dtype, "gemm")
     return [
         compare(
-            f"GEMM {n}", 1.03, sizes.rounds, lambda: a @ b,
+            f"GEMM {n}", 1.03, 3 * sizes.rounds, lambda: a @ b,
             lambda events: product(a, b, tile=tile, engine=engine, events=events), "C", 2.0 * n**3,
         )
     ]  # fmt: skip
@@ -151,7 +151,7 @@ def solve(sizes: Sizes) -> list[Row]:
     tile = tile_size((n, n), a.dtype, "lu")
     return [
         compare(
-            f"solve {n}, 8 right-hand sides", 0.95, sizes.rounds, lambda: np.linalg.solve(a, b),
+            f"solve {n}, 8 right-hand sides", 0.95, 2 * sizes.rounds, lambda: np.linalg.solve(a, b),
             lambda events: linalg.solve(a, b, tile=tile, events=events), "", 2 * n**3 / 3,
         )
     ]  # fmt: skip
@@ -184,7 +184,7 @@ def spectra(sizes: Sizes) -> list[Row]:
             lambda events: linalg.svd(x, full_matrices=False, tile=SVD_TILE, events=events), "", None,
         ),
         compare(
-            f"SVD {m}, values only", 1.0, rounds, lambda: np.linalg.svd(x, compute_uv=False),
+            f"SVD {m}, values only", 1.0, sizes.rounds, lambda: np.linalg.svd(x, compute_uv=False),
             lambda events: linalg.svdvals(x, tile=SVD_TILE, events=events), "", None,
         ),
         compare(
@@ -192,7 +192,7 @@ def spectra(sizes: Sizes) -> list[Row]:
             lambda events: linalg.eigh(h, tile=EIGH_TILE, events=events), "", None,
         ),
         compare(
-            f"eigh {n}, values only", 1.0, rounds, lambda: np.linalg.eigvalsh(h),
+            f"eigh {n}, values only", 1.0, sizes.rounds, lambda: np.linalg.eigvalsh(h),
             lambda events: linalg.eigvalsh(h, tile=EIGH_TILE, events=events), "", None,
         ),
     ]  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linnet.algorithms import gemm as gemm_module
 from linnet.algorithms.gemm import block_gemm, conjugate_gemm, matmul, product
 from linnet.engines import Threads
 from linnet.errors import InputError
@@ -62,9 +63,24 @@ def test_small_products_are_one_task_and_large_ones_many():
     a = random(0, 2048, 30, "f4")
     product(a, a.T, engine=ENGINE, events=events)
     assert len(tiles) == 1 + 36
-    assert len(found) == 1 + 6  # tiles of views are computed eight at a time
+    assert len(found) == 1 + 6  # tiles of views are computed eight at a time, if they are ragged
     product(TiledArray.from_numpy(a, 384), TiledArray.from_numpy(a.T, 384), engine=ENGINE, events=events)
     assert len(found) == 1 + 6 + 36
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_how_many_tiles_a_task_computes_changes_no_bit(dtype, monkeypatch):
+    a, b = random(0, 576, 300, dtype), random(1, 300, 640, dtype)
+    events, blocks = Events(), list[int]()
+    events.subscribe(lambda event: blocks.append(1), TaskFinished)
+    found = []
+    for cores in (1, 2, 4, 8, 100):
+        monkeypatch.setattr(gemm_module, "available_cores", lambda cores=cores: cores)
+        found.append(product(a, b, tile=64, engine=ENGINE, events=events))
+        blocks.append(0)
+    tasks = [len(part) for part in "".join(map(str, blocks)).split("0")[:-1]]
+    assert tasks == [10, 10, 10, 27, 90]
+    assert all(np.array_equal(each, found[0]) for each in found)
 
 
 @pytest.mark.parametrize("order", "CF")
@@ -80,7 +96,7 @@ def test_blocks_of_tiles_are_the_same_wherever_tiles_lie(order):
             )
             for name, x in apart.items()
         }
-    bound = block_gemm.bind(M=3, N=2, K=3)
+    bound = block_gemm.bind(M=3, N=2, K=3, R=2, S=4)
     one, other = (ENGINE.run(bound, given)["C"].to_numpy() for given in (apart, views))
     place = np.zeros((70, 50), "f4")
     layout = Layout((views["A"].layout.boundaries[0], views["B"].layout.boundaries[1]))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,24 @@ from numpy.typing import NDArray
 
 from linnet.algorithms.running import as_matrix, budget, run, sized
 from linnet.algorithms.tuning import SHORTCUT, tile_size
-from linnet.engines import Engine
+from linnet.engines import Engine, available_cores
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import gemm as multiply
 from linnet.kernels import gemm_add, gemm_block, gemm_conjugate, storage
 from linnet.kernels.fortran import promote
-from linnet.programs import In, Out, Temp, TileProgram, tile_program
+from linnet.programs import BoundProgram, In, Out, Temp, tile_program
 from linnet.session import current_engine
-from linnet.tiles import Layout, TiledArray
+from linnet.tiles import Boundaries, Layout, TiledArray
 
 _SMALL = 512
 """Rows of a tile up to which BLAS, given one at a time, spends much of its time on copying the factors."""
+_BLOCKS = [(2, 8), (2, 4), (1, 4), (1, 2), (1, 1)]
+"""Rows and columns of such tiles that one task computes: the first with which every worker has two tasks."""
+_EVEN = 64
+"""Where all tiles end at multiples of this, BLAS rounds alike whatever is computed together."""
+_ANYWHERE = (2, 4)
+"""What one task computes where they do not: its bits must not depend on the number of workers."""
 
 
 @tile_program(verify=False)
@@ -33,13 +40,15 @@ def gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
 
 
 @tile_program(verify=False)
-def block_gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
-    """The same product, one task for eight tiles: for arrays in one piece, of which tiles are only views."""
+def block_gemm(A: In, B: In, C: Out, M: int, N: int, K: int, R: int, S: int):
+    """The same product, R×S tiles a task: for arrays in one piece, of which tiles are only views."""
     assert K >= 1
-    for i in range(0, M, 2):
-        for j in range(0, N, 4):
-            C[i : min(i + 2, M), j : min(j + 4, N)] = gemm_block(
-                A[i : min(i + 2, M), 0:K], B[0:K, j : min(j + 4, N)]
+    assert R >= 1
+    assert S >= 1
+    for i in range(0, M, R):
+        for j in range(0, N, S):
+            C[i : min(i + R, M), j : min(j + S, N)] = gemm_block(
+                A[i : min(i + R, M), 0:K], B[0:K, j : min(j + S, N)]
             )
 
 
@@ -83,7 +92,7 @@ def matmul(
            [12., 12.]])
     """
     left, right = _factors(a, b, tile, engine)
-    bound = sized(_program(a, b, left, engine), M=left.grid[0], N=right.grid[1], K=left.grid[1])
+    bound = _bound(a, b, left, right, engine or current_engine())
     return run(bound, {"A": left, "B": right}, engine, events)["C"]
 
 
@@ -121,19 +130,33 @@ def product(
     chosen = engine or current_engine()
     whole = _room(chosen, shape, dtype) if out is None else out
     place = TiledArray.over(whole, Layout((left.layout.boundaries[0], right.layout.boundaries[1])))
-    sizes = {"M": left.grid[0], "N": right.grid[1], "K": left.grid[1]}
     if conjugate_a or conjugate_b:
+        sizes = {"M": left.grid[0], "N": right.grid[1], "K": left.grid[1]}
         bound = sized(conjugate_gemm, **sizes, CA=int(conjugate_a), CB=int(conjugate_b))
     else:
-        bound = sized(_program(a, b, left, chosen), **sizes)
+        bound = _bound(a, b, left, right, chosen)
     chosen.run(bound, {"A": left, "B": right}, out={"C": place}, events=events)
     return whole
 
 
-def _program(a: Any, b: Any, left: TiledArray, engine: Engine | None) -> TileProgram:
-    """Small tiles that lie beside one another in memory are computed eight at a time, others one by one."""
+def _bound(a: Any, b: Any, left: TiledArray, right: TiledArray, engine: Engine) -> BoundProgram:
+    """Small tiles that lie beside one another in memory are computed several at a time, others one by one."""
+    m, n, k = left.grid[0], right.grid[1], left.grid[1]
     in_one_piece = isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and budget(engine) is None
-    return block_gemm if in_one_piece and left.layout.tile_shape((0, 0))[0] <= _SMALL else gemm
+    if not in_one_piece or left.layout.tile_shape((0, 0))[0] > _SMALL:
+        return sized(gemm, M=m, N=n, K=k)
+    rows, columns = _block(left.layout.boundaries[0], right.layout.boundaries[1], engine)
+    return sized(block_gemm, M=m, N=n, K=k, R=rows, S=columns)
+
+
+def _block(rows: Boundaries, columns: Boundaries, engine: Engine) -> tuple[int, int]:
+    """How many tiles one task computes; of bits, only the speed may depend on the number of workers."""
+    if any(edge % _EVEN for edge in (*rows, *columns)):
+        return _ANYWHERE
+    workers = available_cores() if engine.cluster is None else engine.cluster.workers
+    m, n = len(rows) - 1, len(columns) - 1
+    enough = [(r, s) for r, s in _BLOCKS if ceil(m / r) * ceil(n / s) >= 2 * workers]
+    return enough[0] if enough else _BLOCKS[-1]
 
 
 def _room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:

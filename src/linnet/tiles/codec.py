@@ -154,7 +154,7 @@ def size_of(parts: Sequence[Buffer]) -> int:
     >>> size_of(encoded(np.zeros((2, 0))))
     128
     """
-    return sum(len(part) for part in parts)
+    return sum(map(len, parts))
 
 
 # ---- the header --------------------------------------------------------------------

@@ -41,7 +41,7 @@ def name_of(task: Task | Seed) -> str:
     return f"@{task.statement}" if task.low is None else f"@{task.statement}:{task.low}:{task.high}"
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2**15)
 def named(name: str) -> Task | Seed:
     """The task or seed of a name; anything else is refused, since names come from outside.
 

@@ -107,7 +107,7 @@ class RedisLedger:
 
     def complete(self, completions: Sequence[Completion]) -> list[Completed]:
         given = [
-            (each.name, each.token, list(each.children), each.last, each.counted, each.seconds)
+            (each.name, each.token, each.children, each.last, each.counted, each.seconds, bool(each.parents))
             for each in completions
         ]
         return [Completed(token, tuple(ready)) for token, ready in self._run(path.COMPLETE, given)]

@@ -10,6 +10,7 @@ Under `linnet:{job}:` there are
     began          sorted set    those under way, by when they were begun, unless told as stragglers
     attempts       hash          token, number, deaths, computing, worker, doubled of the latest attempt
     marks:TASK     set           parents that told a task they are done; seen: hash, how many those are
+                                 (seeds leave none: what they make ready waits for nothing else)
     readers        hash          how many tasks that are not done a task has told: they may read its tiles
     garbage        sorted set    "task token" of tiles that nobody needs, by when that became so
     kinds          hash          tasks done and seconds of each statement
@@ -168,11 +169,13 @@ local readers = {}            -- by how much the edges from a task change
 
 -- Marks the edges to children; those that are ready now, or were.
 local function mark(name, children)
-  local ready, made = {}, 0
+  local ready, made, seed = {}, 0, is_seed(name)
   for _, child in ipairs(children) do
     local waits, needs = child[1], child[2]
     if not state_of(waits) then
-      if call('SADD', MARKS..waits, name) == 1 then
+      if seed then  -- nothing else is waited for, and there are no tiles to read
+        seen[waits] = needs
+      elseif call('SADD', MARKS..waits, name) == 1 then
         seen[waits] = (seen[waits] or 0) + 1
         marked[waits] = true
         made = made + 1
@@ -189,13 +192,15 @@ end
 
 local counts, times, total = {}, {}, 0
 
-local function finish(name, token, counted, seconds)
+local function finish(name, token, counted, seconds, waited)
   published[name] = string.format('%.0f', token)
   if parted then call('HDEL', PART, name) end
   over[#over + 1] = name
-  edges[#edges + 1] = MARKS..name
-  -- It reads the tiles of its parents no more.
-  for _, parent in ipairs(call('SMEMBERS', MARKS..name)) do readers[parent] = (readers[parent] or 0) - 1 end
+  if waited then
+    edges[#edges + 1] = MARKS..name
+    -- It reads the tiles of its parents no more.
+    for _, parent in ipairs(call('SMEMBERS', MARKS..name)) do readers[parent] = (readers[parent] or 0) - 1 end
+  end
   readers[name] = readers[name] or 0
   if counted then
     local kind = string.match(name, '^%d+')
@@ -208,7 +213,7 @@ end
 local found = {}
 local some_lost = call('EXISTS', LOST) == 1
 for i, one in ipairs(A[1]) do
-  local name, token, children, last, counted, seconds = unpack(one)
+  local name, token, children, last, counted, seconds, waited = unpack(one)
   if math.floor(token / 4294967296) ~= job.epoch
      or (some_lost and tonumber(call('HGET', LOST, name) or 0) >= token) then
     found[i] = {0, {}}
@@ -220,7 +225,7 @@ for i, one in ipairs(A[1]) do
       parted = true
     end
     local ready = mark(name, children)
-    if last and not done then finish(name, token, counted, seconds) end
+    if last and not done then finish(name, token, counted, seconds, waited) end
     found[i] = {token, ready}
   end
 end

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines import Threads
+from linnet.engines.driving_tiles import RemoteTiles
 from linnet.engines.mpi import MPI, derived
 from linnet.errors import BudgetError, InputError, JobError, KernelError
 from linnet.events import Events, TaskFinished, WorkerStarted
@@ -223,6 +224,22 @@ def test_linear_algebra(engine):
         solved = ln.linalg.solve(ln.asarray(a, chunks=40), ln.asarray(a[:, :3], chunks=40))
         assert np.allclose(np.asarray(q @ r), a)
         assert np.allclose(np.asarray(solved), np.eye(120)[:, :3])
+
+
+def test_systems_and_spectra_stay_with_the_ranks(engine):
+    a, b = numbers((300, 300)), numbers((300, 20), seed=1)
+    with ln.init(engine):
+        x = ln.asarray(a, chunks=100) * 1.0
+        packed, piv = ln.linalg.lu_factor(x, tile=75)
+        assert isinstance(packed.node.tiles.tiles, RemoteTiles)
+        factor = ln.linalg.cholesky(x @ x.mT + 300 * ln.eye(300), tile=75)
+        assert isinstance(factor.node.tiles.tiles, RemoteTiles)
+        assert np.allclose(a @ np.asarray(ln.linalg.solve(x, b, tile=75)), b)
+        assert np.allclose(a @ np.asarray(ln.linalg.lu_solve((packed, piv), b, tile=75)), b)
+        u, s, vh = ln.linalg.svd(x[:, :200], full_matrices=False, tile=75)
+        assert np.allclose(np.asarray((u * s) @ vh), a[:, :200])
+        w, z = ln.linalg.eigh(x + x.mT, tile=75)
+        assert np.allclose(np.asarray((x + x.mT) @ z), np.asarray(z * w))
 
 
 def test_what_is_persisted_stays_with_the_ranks(engine):

@@ -169,6 +169,21 @@ def test_other_engines_have_no_ranks(tmp_path):
     assert "--engine threads under mpiexec: every rank would run the script; use mpi" in said
 
 
+def test_the_mpiexec_of_another_mpi_is_refused(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "linnet", "run", "--engine", "mpi", str(script(tmp_path, "print('run')"))],
+        env={**os.environ, "OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert "started by the mpiexec of Open MPI, but mpi4py here uses MPICH: use the mpiexec of" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert "print" not in done.stdout
+
+
 SLOW = (
     "import os, sys, time, numpy as np",
     "from linnet.engines.mpi import MPI",

@@ -305,15 +305,37 @@ class Peers:
 
 
 def library() -> Any:
-    """MPI, as mpi4py gives it."""
+    """MPI, as mpi4py gives it, begun."""
     try:
+        import mpi4py  # pyright: ignore
+
+        # It would begin when it is imported, and under the mpiexec of another MPI end the process.
+        mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
         from mpi4py import MPI  # pyright: ignore
     except ImportError as error:
         raise MissingExtraError(
             "the engine 'mpi' needs mpi4py and an MPI: pip install 'linnet[mpi]' (which brings MPICH), "
             f"or mpi4py for the MPI of your cluster ({error})"
         ) from None
+    if not MPI.Is_initialized():
+        _check_launcher(MPI.Get_library_version())
+        MPI.Init_thread(MPI.THREAD_MULTIPLE)
     return MPI
+
+
+_LAUNCHED = {"Open MPI": "OMPI_COMM_WORLD_SIZE", "MPICH": "MPI_LOCALNRANKS"}
+"""What the mpiexec of each MPI sets, and no other."""
+
+
+def _check_launcher(version: str) -> None:
+    """Refuse to begin under the mpiexec of another MPI: every rank would be alone, or be ended."""
+    own = next((name for name in _LAUNCHED if name in version), None)
+    other = next((name for name, variable in _LAUNCHED.items() if variable in os.environ), None)
+    if own is not None and other is not None and own != other:
+        raise InputError(
+            f"the ranks were started by the mpiexec of {other}, but mpi4py here uses {own}: use the mpiexec "
+            f"of {own} (if pip installed it, it is beside {sys.executable}), or an mpi4py made for {other}"
+        )
 
 
 def _nothing() -> None:

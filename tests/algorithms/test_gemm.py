@@ -96,7 +96,7 @@ def test_blocks_of_tiles_are_the_same_wherever_tiles_lie(order):
             )
             for name, x in apart.items()
         }
-    bound = block_gemm.bind(M=3, N=2, K=3, R=2, S=4)
+    bound = block_gemm(2, 4).bind(M=3, N=2, K=3)
     one, other = (ENGINE.run(bound, given)["C"].to_numpy() for given in (apart, views))
     place = np.zeros((70, 50), "f4")
     layout = Layout((views["A"].layout.boundaries[0], views["B"].layout.boundaries[1]))

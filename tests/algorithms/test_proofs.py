@@ -8,6 +8,8 @@ import pkgutil
 import pytest
 
 import linnet.algorithms
+from linnet.algorithms import gemm
+from linnet.algorithms.gemm import block_gemm
 from linnet.programs import BoundProgram, TileProgram
 
 NOT_AFFINE = {"tsqr", "tsqr_with_q", "tsqr_project"}
@@ -20,7 +22,8 @@ def shipped() -> list[TileProgram]:
         for value in vars(importlib.import_module(f"linnet.algorithms.{module.name}")).values():
             if isinstance(value, TileProgram):
                 found[value.name] = value
-    return list(found.values())
+    blocks = [block_gemm(*each) for each in {*gemm._BLOCKS, gemm._ANYWHERE}]
+    return [*found.values(), *blocks]
 
 
 PROGRAMS = shipped()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from math import ceil
 from typing import Any
 
@@ -17,7 +18,7 @@ from linnet.events import Sink
 from linnet.kernels import gemm as multiply
 from linnet.kernels import gemm_add, gemm_block, gemm_conjugate, storage
 from linnet.kernels.fortran import promote
-from linnet.programs import BoundProgram, In, Out, Temp, tile_program
+from linnet.programs import BoundProgram, In, Out, Temp, TileProgram, tile_program
 from linnet.session import current_engine
 from linnet.tiles import Boundaries, Layout, TiledArray
 
@@ -39,17 +40,20 @@ def gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
             C[i, j] = multiply(A[i, 0:K], B[0:K, j])
 
 
-@tile_program(verify=False)
-def block_gemm(A: In, B: In, C: Out, M: int, N: int, K: int, R: int, S: int):
-    """The same product, R×S tiles a task: for arrays in one piece, of which tiles are only views."""
-    assert K >= 1
-    assert R >= 1
-    assert S >= 1
-    for i in range(0, M, R):
-        for j in range(0, N, S):
-            C[i : min(i + R, M), j : min(j + S, N)] = gemm_block(
-                A[i : min(i + R, M), 0:K], B[0:K, j : min(j + S, N)]
-            )
+@functools.cache
+def block_gemm(rows: int, columns: int) -> TileProgram:
+    """The same product, so many tiles a task: for arrays in one piece, of which tiles are only views."""
+
+    @tile_program(verify=False)
+    def block_gemm(A: In, B: In, C: Out, M: int, N: int, K: int):
+        assert K >= 1
+        for i in range(0, M, rows):
+            for j in range(0, N, columns):
+                C[i : min(i + rows, M), j : min(j + columns, N)] = gemm_block(
+                    A[i : min(i + rows, M), 0:K], B[0:K, j : min(j + columns, N)]
+                )
+
+    return block_gemm
 
 
 @tile_program(verify=False)
@@ -146,7 +150,7 @@ def _bound(a: Any, b: Any, left: TiledArray, right: TiledArray, engine: Engine) 
     if not in_one_piece or left.layout.tile_shape((0, 0))[0] > _SMALL:
         return sized(gemm, M=m, N=n, K=k)
     rows, columns = _block(left.layout.boundaries[0], right.layout.boundaries[1], engine)
-    return sized(block_gemm, M=m, N=n, K=k, R=rows, S=columns)
+    return sized(block_gemm(rows, columns), M=m, N=n, K=k)
 
 
 def _block(rows: Boundaries, columns: Boundaries, engine: Engine) -> tuple[int, int]:

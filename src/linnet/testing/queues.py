@@ -194,12 +194,18 @@ class QueueSuite:
 
     def test_delivered_too_often(self, queue: Queue, later: Callable[[float], None]) -> None:
         queue.put([Entry("0.1", 5), Entry("0.2", 0)])
+        held: list[Lease] = []
         for delivery in range(1, self.most_deliveries + 1):
             held = queue.lease(1, self.moment)
             assert [(lease.name, lease.deliveries) for lease in held] == [("0.1", delivery)]
             later(2 * self.moment)
         # The dead one does not stand in the way of the next.
         assert names(queue.lease(1, 60)) == ["0.2"]
+        assert queue.dead() == ["0.1"]
+        assert queue.size() == (0, 1, 1)
+        # Whoever had it last, and comes back late, changes nothing.
+        queue.remove(held)
+        queue.release(held)
         assert queue.dead() == ["0.1"]
         assert queue.size() == (0, 1, 1)
         assert queue.lease(5, 60) == []

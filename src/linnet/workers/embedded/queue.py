@@ -112,7 +112,7 @@ class EmbeddedQueue:
         with self._database.writing() as tables:
             tables.executemany(
                 "UPDATE queue SET ends = 0, receipt = 0, deliveries = deliveries - 1 "
-                "WHERE name = ? AND receipt = ?",
+                "WHERE name = ? AND receipt = ? AND dead = 0",
                 [(lease.name, int(lease.receipt)) for lease in leases],
             )
 
@@ -121,7 +121,7 @@ class EmbeddedQueue:
             return
         with self._database.writing() as tables:
             tables.executemany(
-                "DELETE FROM queue WHERE name = ? AND receipt = ?",
+                "DELETE FROM queue WHERE name = ? AND receipt = ? AND dead = 0",
                 [(lease.name, int(lease.receipt)) for lease in leases],
             )
 

@@ -154,7 +154,7 @@ def _bound(a: Any, b: Any, left: TiledArray, right: TiledArray, engine: Engine) 
 
 
 def _block(rows: Boundaries, columns: Boundaries, engine: Engine) -> tuple[int, int]:
-    """How many tiles one task computes; of bits, only the speed may depend on the number of workers."""
+    """How many tiles one task computes. The number of workers may change the speed, and no bit."""
     if any(edge % _EVEN for edge in (*rows, *columns)):
         return _ANYWHERE
     workers = available_cores() if engine.cluster is None else engine.cluster.workers

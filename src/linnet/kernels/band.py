@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,17 @@ def _product_flops(v: list[Shape], t: Shape, across: int) -> float:
     return 2.0 * across * t[0] * (sum(rows for rows, _ in v) + t[0])
 
 
+def _panel_kernel(name: str, shapes: Callable[..., tuple[list[Shape], Shape, Shape]]) -> Callable[[Any], Any]:
+    """A kernel that factors a panel: it makes `V` by tiles, `T`, and a triangle, of these shapes."""
+    return kernel(
+        name,
+        outputs=3,
+        shape=shapes,
+        dtype=lambda tiles, *_: (promote(*tiles),) * 3,
+        flops=lambda *given: _factor_flops(shapes(*given)),
+    )
+
+
 def _column_shapes(tiles: list[Shape], panel: int, width: int) -> tuple[list[Shape], Shape, Shape]:
     low, high = panel_edges(tiles[0][1], panel, width)
     return _factor_shapes([max(0, tiles[0][0] - low), *(rows for rows, _ in tiles[1:])], high - low)
@@ -81,13 +93,7 @@ def _below_shapes(tiles: list[Shape], panel: int, width: int) -> tuple[list[Shap
     return v, t, (min(high, rows) - min(low, rows) + r[0], high - low)
 
 
-@kernel(
-    "reflect_columns",
-    outputs=3,
-    shape=_column_shapes,
-    dtype=lambda tiles, *_: (promote(*tiles),) * 3,
-    flops=lambda *given: _factor_flops(_column_shapes(*given)),
-)
+@_panel_kernel("reflect_columns", _column_shapes)
 def reflect_columns(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matrix], Matrix, Matrix]:
     """QR of a panel of a column of tiles, from its own diagonal down: `V` by tiles, `T`, `R`.
 
@@ -99,13 +105,7 @@ def reflect_columns(tiles: list[Matrix], panel: int, width: int) -> tuple[list[M
     return _factorise([tiles[0][low:, low:high], *(tile[:, low:high] for tile in tiles[1:])])
 
 
-@kernel(
-    "reflect_rows",
-    outputs=3,
-    shape=_row_shapes,
-    dtype=lambda tiles, *_: (promote(*tiles),) * 3,
-    flops=lambda *given: _factor_flops(_row_shapes(*given)),
-)
+@_panel_kernel("reflect_rows", _row_shapes)
 def reflect_rows(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matrix], Matrix, Matrix]:
     """LQ of a panel of a row of tiles, right of its diagonal block: `V` by tiles, `T`, `L`.
 
@@ -119,13 +119,7 @@ def reflect_rows(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matr
     return v, t, np.asfortranarray(r.T.conj())
 
 
-@kernel(
-    "reflect_below",
-    outputs=3,
-    shape=_below_shapes,
-    dtype=lambda tiles, *_: (promote(*tiles),) * 3,
-    flops=lambda *given: _factor_flops(_below_shapes(*given)),
-)
+@_panel_kernel("reflect_below", _below_shapes)
 def reflect_below(tiles: list[Matrix], panel: int, width: int) -> tuple[list[Matrix], Matrix, Matrix]:
     """QR of a panel of a column of tiles below its diagonal block: `V` by tiles, `T`, and the block on `R`.
 

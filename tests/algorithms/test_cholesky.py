@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.algorithms.cholesky import cholesky_factor, factor, left_looking
+from linnet.algorithms.cholesky import cholesky_factor, factor, left_looking, looking_ahead
 from linnet.engines import Threads
 from linnet.errors import InputError, LinAlgError
 from linnet.events import Events, TaskFinished
@@ -83,16 +83,31 @@ def test_small_matrices_go_straight_to_lapack_and_others_to_the_session():
         factor(a, events=events)
         assert not found
         factor(a, tile=10, events=events)
-        assert len(found) == left_looking.bind(N=5).count() == 30
+        assert len(found) == looking_ahead.bind(N=5, used=0).count() == 45
     assert factor(np.array([[4, 2], [2, 5]])).tolist() == [[2.0, 0.0], [1.0, 2.0]]
 
 
 def test_the_program_is_proved_and_writes_each_tile_once():
-    assert left_looking.proven
+    assert left_looking.proven and looking_ahead.proven
+    for engine, tasks in ((ENGINE, 3), (Threads(2, memory="1 MB"), 2)):
+        events, found = Events(), []
+        events.subscribe(found.append, TaskFinished)
+        factor(positive(0, 64), tile=8, engine=engine, events=events)
+        assert len(found) == tasks * 8 * 9 // 2
+
+
+def test_memory_that_was_used_before_is_zero_above_the_diagonal():
+    a = positive(0, 2100)  # large enough for pages of its own
+    first = factor(a, tile=300, engine=ENGINE)
+    wanted = first.copy()
+    first.fill(np.nan)
+    place = first.ctypes.data
+    del first
     events, found = Events(), []
     events.subscribe(found.append, TaskFinished)
-    factor(positive(0, 64), tile=8, engine=ENGINE, events=events)
-    assert len(found) == 2 * 8 * 9 // 2
+    again = factor(a, tile=300, engine=ENGINE, events=events)
+    assert again.ctypes.data == place and len(found) == 3 * 7 * 8 // 2 + 6 * 7 // 2
+    assert np.array_equal(again, wanted)
 
 
 def test_a_place_for_the_factor(tmp_path):
@@ -125,5 +140,5 @@ def test_not_positive_definite_names_tile_and_minor():
     ) as caught:
         factor(a, tile=8, engine=ENGINE)
     assert isinstance(caught.value, np.linalg.LinAlgError)
-    assert caught.value.task == (1, (1,))
+    assert caught.value.task == (2, (1,))
     assert "cholesky.py:" in caught.value.where

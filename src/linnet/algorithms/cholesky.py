@@ -1,9 +1,10 @@
-"""Cholesky factorisation, in two orders.
+"""Cholesky factorisation, in two orders, one of them also with a look ahead.
 
 Right-looking, as in the textbook: factor a diagonal tile, solve its column, update what is
 left. Left-looking: bring a column up to date with all columns to its left, in one task a
 tile, then factor and solve it; every tile is written once and the rest of the matrix is not
-touched, so nothing but the factor is kept.
+touched, so nothing but the factor is kept. Where a matrix lies in memory in one piece, that is done
+in two steps: with all columns but the last, which workers do ahead while that one is not ready.
 """
 # pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 
@@ -21,7 +22,7 @@ from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError, NotPositiveDefiniteError
 from linnet.events import Sink
-from linnet.kernels import chol, downdate, downdate_lower, syrk, trsm
+from linnet.kernels import chol, downdate, downdate_lower, nothing, storage, syrk, trsm
 from linnet.kernels.fortran import promote
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.session import current_engine
@@ -46,6 +47,22 @@ def left_looking(A: In, L: Out(fill=0), U: Temp, N: int):
         for j in range(i + 1, N):
             U[j, i] = downdate(A[j, i], L[j, 0:i], L[i, 0:i])
             L[j, i] = trsm(L[i, i], U[j, i])
+
+
+@tile_program(verify=False)
+def looking_ahead(A: In, L: Out(fill=0), E: Temp, U: Temp, N: int, used: int):
+    """Left-looking, in two steps. Where L was `used` before, what is above its diagonal is made zero."""
+    for i in range(N):
+        E[i, i] = downdate_lower(A[i, i], L[i, 0 : max(i - 1, 0)])
+        U[i, i] = downdate_lower(E[i, i], L[i, max(i - 1, 0) : i])
+        L[i, i] = chol(U[i, i])
+        for j in range(i + 1, N):
+            E[j, i] = downdate(A[j, i], L[j, 0 : max(i - 1, 0)], L[i, 0 : max(i - 1, 0)])
+            U[j, i] = downdate(E[j, i], L[j, max(i - 1, 0) : i], L[i, max(i - 1, 0) : i])
+            L[j, i] = trsm(L[i, i], U[j, i])
+        if used == 1:
+            for j in range(i):
+                L[j, i] = nothing(A[j, i])
 
 
 def cholesky_factor(
@@ -98,14 +115,21 @@ def factor(
     matrix = _in_square_tiles(a, tile, engine)
     chosen = engine or current_engine()
     dtype = promote(matrix.dtype)
-    whole = chosen.zeros(matrix.shape, dtype) if out is None else out
+    ahead = chosen.shares_memory and budget(chosen) is None
+    if out is not None:
+        whole, clean = out, True
+    elif ahead:
+        whole, clean = storage.blank(matrix.shape, dtype)
+    else:
+        whole, clean = chosen.zeros(matrix.shape, dtype), True
     if whole.shape != matrix.shape or whole.dtype != dtype:
         raise InputError(
             f"the factor is {matrix.shape[0]}×{matrix.shape[1]} of {dtype}; out has shape {whole.shape} "
             f"and dtype {whole.dtype}"
         )
     place = TiledArray.over(whole, Layout(matrix.layout.boundaries))
-    bound = sized(left_looking, N=matrix.grid[0])
+    tiles = matrix.grid[0]
+    bound = sized(looking_ahead, N=tiles, used=int(not clean)) if ahead else sized(left_looking, N=tiles)
     with naming_the_minor(matrix.layout):
         chosen.run(bound, {"A": matrix}, out={"L": place}, events=events)
     return whole

@@ -32,7 +32,7 @@ _HELD = 5
 # Sides of square float64 tiles: (smallest worth a task, largest worth a copy).
 _SIDES = {
     "gemm": (256, 1024),
-    "cholesky": (192, 512),
+    "cholesky": (192, 768),
     "triangular": (192, 512),
     "lu": (128, 640),
     "qr": (128, 384),

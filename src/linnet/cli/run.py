@@ -136,6 +136,8 @@ class Watched:
         self._engine, self._events = engine, events
         self.memory = engine.memory
         """Bytes that tiles may take."""
+        self.shares_memory = engine.shares_memory
+        """Whether its workers have this process's memory."""
 
     def run(
         self,

@@ -47,6 +47,7 @@ class _Planned(NamedTuple):
 class Driven(ABC):
     """An engine that sends tasks to workers elsewhere."""
 
+    shares_memory = False
     memory: int | None = None
     """What nodes may hold is in `cluster`."""
 

@@ -21,6 +21,9 @@ class Engine(Protocol):
     memory: int | None
     """Bytes that tiles may take; None: it knows no limit."""
 
+    shares_memory: bool
+    """Whether its workers have this process's memory, so that no tile is sent or stored to be read."""
+
     @property
     def cluster(self) -> Cluster | None:
         """The nodes that programs are planned for; None: they run in one place."""

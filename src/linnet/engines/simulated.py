@@ -73,6 +73,8 @@ class Simulated:
     (0, np.int64(0))
     """
 
+    shares_memory = False
+
     def __init__(
         self,
         workers: int | None = None,

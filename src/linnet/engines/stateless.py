@@ -46,6 +46,8 @@ class Stateless:
     memory: int | None = None
     """Tiles are in the store: their sum has no limit."""
 
+    shares_memory = False
+
     cluster = None
     """It plans for no nodes."""
 

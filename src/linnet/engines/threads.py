@@ -45,6 +45,8 @@ class Threads:
     cluster = None
     """It plans for no nodes."""
 
+    shares_memory = True
+
     def __init__(
         self,
         workers: int | None = None,

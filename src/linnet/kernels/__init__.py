@@ -30,7 +30,7 @@ from linnet.kernels import (
     windows,
 )
 from linnet.kernels.contract import contract
-from linnet.kernels.dense import chol, downdate, downdate_lower, syrk, trsm
+from linnet.kernels.dense import chol, downdate, downdate_lower, nothing, syrk, trsm
 from linnet.kernels.elementwise import add, copy, sum_tiles
 from linnet.kernels.folds import fold_join
 from linnet.kernels.fused import fused
@@ -74,6 +74,7 @@ __all__ = [
     "moves",
     "names",
     "norms",
+    "nothing",
     "panels",
     "quantiles",
     "reshaping",

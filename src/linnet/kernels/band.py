@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.kernels.dense import extent, misfit, multiply_into
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -24,6 +24,7 @@ from linnet.kernels.fortran import (
     conjugate_operand,
     integer,
     leading,
+    multiply_into,
     operand,
     owned,
     promote,

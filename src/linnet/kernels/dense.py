@@ -25,6 +25,7 @@ from linnet.kernels.fortran import (
     integer,
     is_fortran,
     leading,
+    multiply_into,
     operand,
     promote,
     readable,
@@ -33,6 +34,7 @@ from linnet.kernels.fortran import (
     workspace,
 )
 from linnet.kernels.registry import kernel
+from linnet.kernels.substitution import solve_triangle
 
 Shape = tuple[int, int]
 
@@ -83,7 +85,6 @@ def trsm(lower: Matrix, s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
         raise misfit("trsm", f"a triangle as wide as the tile, got {extent(lower)} and {extent(s)}")
     dtype = blas_dtype(lower, s)
     solution = workspace(s, dtype, 1 in overwrite)
-    code = dtype.char
     if is_fortran(solution):
         side, half, stored = b"R", b"L", solution
         turned, triangle = _real_or_turned(lower, dtype)
@@ -92,11 +93,7 @@ def trsm(lower: Matrix, s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
         turned, triangle = _real_or_turned(lower.T, dtype)
     op = b"N" if turned else b"C"
     half = {b"L": b"U", b"U": b"L"}[half] if turned else half
-    rows, columns = stored.shape
-    routine("trsm", code)(
-        side, half, op, b"N", integer(rows), integer(columns), scalar(1.0, code),
-        address(triangle), leading(triangle), address(stored), leading(stored),
-    )  # fmt: skip
+    solve_triangle(side, half, op, b"N", triangle, stored)
     return solution
 
 
@@ -181,6 +178,19 @@ def downdate_lower(s: Matrix, a: list[Matrix], *, overwrite: Sequence[int] = ())
     return result
 
 
+@kernel("nothing", shape=lambda s: s, dtype=promote, flops=lambda s: 0.0, into=True)
+def nothing(s: Matrix, *, into: Matrix | None = None) -> Matrix:
+    """Zeros, as many as the tile has elements; these are not looked at.
+
+    >>> nothing(np.array([[3.0, 4.0]]))
+    array([[0., 0.]])
+    """
+    if into is None:
+        return np.zeros(s.shape, blas_dtype(s))
+    into.fill(0)
+    return into
+
+
 def _subtract(result: Matrix, a: Matrix, b: Matrix) -> None:
     """`result ← result − A·Bᴴ`, in whichever order `result` lies."""
     dtype = result.dtype
@@ -199,24 +209,6 @@ def _real_or_turned(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bool, Matrix]:
     if dtype.kind == "f" and tile.dtype == dtype and not is_fortran(tile) and is_fortran(tile.T):
         return True, tile.T
     return False, readable(tile, dtype)
-
-
-def multiply_into(
-    result: Matrix,
-    left: tuple[bytes, Matrix],
-    right: tuple[bytes, Matrix],
-    inner: int,
-    alpha: float,
-    beta: float,
-) -> None:
-    """`result ← alpha·op(left)·op(right) + beta·result`, where `result` is Fortran-ordered."""
-    rows, columns = result.shape
-    code = result.dtype.char
-    (op_a, a), (op_b, b) = left, right
-    routine("gemm", code)(
-        op_a, op_b, integer(rows), integer(columns), integer(inner), scalar(alpha, code),
-        address(a), leading(a), address(b), leading(b), scalar(beta, code), address(result), leading(result),
-    )  # fmt: skip
 
 
 def misfit(name: str, expected: str) -> ValueError:

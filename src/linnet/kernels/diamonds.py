@@ -23,8 +23,14 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from linnet.kernels import compiled
-from linnet.kernels.dense import multiply_into
-from linnet.kernels.fortran import Matrix, address, blas_dtype, owned, promote
+from linnet.kernels.fortran import (
+    Matrix,
+    address,
+    blas_dtype,
+    multiply_into,
+    owned,
+    promote,
+)
 from linnet.kernels.registry import kernel
 
 Array = NDArray[Any]

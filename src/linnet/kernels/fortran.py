@@ -186,3 +186,21 @@ def adjoint_operand(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bytes, Matrix]:
     if tile.dtype == dtype and not is_fortran(tile) and dtype.kind == "f" and is_fortran(tile.T):
         return b"N", tile.T
     return b"C", readable(tile, dtype)
+
+
+def multiply_into(
+    result: Matrix,
+    left: tuple[bytes, Matrix],
+    right: tuple[bytes, Matrix],
+    inner: int,
+    alpha: float,
+    beta: float,
+) -> None:
+    """`result ← alpha·op(left)·op(right) + beta·result`, where `result` is Fortran-ordered."""
+    rows, columns = result.shape
+    code = result.dtype.char
+    (op_a, a), (op_b, b) = left, right
+    routine("gemm", code)(
+        op_a, op_b, integer(rows), integer(columns), integer(inner), scalar(alpha, code),
+        address(a), leading(a), address(b), leading(b), scalar(beta, code), address(result), leading(result),
+    )  # fmt: skip

@@ -33,20 +33,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.kernels.dense import extent, misfit, multiply_into
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
     Matrix,
     address,
     blas_dtype,
     integer,
     leading,
+    multiply_into,
     operand,
     owned,
     promote,
     routine,
-    scalar,
 )
 from linnet.kernels.registry import kernel
+from linnet.kernels.substitution import solve_triangle
 
 Rows = NDArray[np.int64]
 Shape = tuple[int, ...]
@@ -381,17 +382,10 @@ def _solve(side: bytes, uplo: bytes, diagonal: bytes, packed: Matrix, result: Ma
     What is C-ordered is its transpose to LAPACK, so the side is the other one; and so is the
     triangle of a factor that is C-ordered itself.
     """
-    columns, rows = result.shape
-    if not (rows and columns):
-        return
-    code = result.dtype.char
     operation, stored = operand(packed.T, result.dtype)
     if operation == b"N":
         uplo = b"U" if uplo == b"L" else b"L"
-    routine("trsm", code)(
-        b"R" if side == b"L" else b"L", uplo, operation, diagonal, integer(rows), integer(columns),
-        scalar(1.0, code), address(stored), leading(stored), address(result), leading(result.T),
-    )  # fmt: skip
+    solve_triangle(b"R" if side == b"L" else b"L", uplo, operation, diagonal, stored, result.T)
 
 
 def _largest(tile: Matrix) -> NDArray[np.float64]:

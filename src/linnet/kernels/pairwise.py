@@ -33,8 +33,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.kernels.dense import multiply_into
-from linnet.kernels.fortran import address, is_fortran, operand
+from linnet.kernels.fortran import (
+    address,
+    is_fortran,
+    multiply_into,
+    operand,
+)
 
 Tile = NDArray[Any]
 Extents = dict[str, tuple[int, int]]

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from linnet.kernels.dense import extent, misfit, multiply_into
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -27,6 +27,7 @@ from linnet.kernels.fortran import (
     blas_dtype,
     integer,
     leading,
+    multiply_into,
     operand,
     promote,
     readable,

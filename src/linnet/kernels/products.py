@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from linnet.kernels.dense import Shape, extent, misfit, multiply_into
-from linnet.kernels.fortran import Matrix, address, blas_dtype, is_fortran, operand, promote, workspace
+from linnet.kernels.dense import Shape, extent, misfit
+from linnet.kernels.fortran import (
+    Matrix,
+    address,
+    blas_dtype,
+    is_fortran,
+    multiply_into,
+    operand,
+    promote,
+    workspace,
+)
 from linnet.kernels.registry import kernel
 
 

@@ -121,15 +121,24 @@ def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
     array([[0., 0.],
            [0., 0.]])
     """
+    made, clean = blank(shape, dtype)
+    if not clean:
+        made.fill(0)
+    return made
+
+
+def blank(shape: int | tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:
+    """An array, and whether it holds zeros, as new memory does; else somebody will have to write all of it.
+
+    >>> blank((2, 2), np.float64)[1]
+    True
+    """
     dtype, extents = np.dtype(dtype), (shape,) if isinstance(shape, int) else shape
     size = math.prod(map(int, extents)) * dtype.itemsize
     if size < _OWN or not _HAS_PAGES:
-        return _in_small_pages(np.zeros(extents, dtype))
+        return _in_small_pages(np.zeros(extents, dtype)), True
     known = _KEPT.take(size)
-    made = _over(_new(size) if known is None else known, extents, dtype)
-    if known is not None:
-        made.fill(0)
-    return made
+    return _over(_new(size) if known is None else known, extents, dtype), known is None
 
 
 def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:

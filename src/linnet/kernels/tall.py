@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.kernels.dense import extent, misfit, multiply_into
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -32,6 +32,7 @@ from linnet.kernels.fortran import (
     integer,
     is_fortran,
     leading,
+    multiply_into,
     operand,
     promote,
     routine,
@@ -39,6 +40,7 @@ from linnet.kernels.fortran import (
 )
 from linnet.kernels.qr import Shape, apply, factor, geqrt_flops, upper
 from linnet.kernels.registry import kernel
+from linnet.kernels.substitution import solve_triangle
 
 _NEAR = 0.25
 """How far YᴴY may be from the identity, in the Frobenius norm: its condition is then below 2."""
@@ -187,12 +189,7 @@ def _inverse(lower: Matrix) -> Matrix:
 
 def _solve_lower(lower: Matrix, x: Matrix) -> None:
     """Overwrite `X` with `L⁻¹·X`."""
-    n, m = x.shape
-    code = x.dtype.char
-    routine("trsm", code)(
-        b"L", b"L", b"N", b"N", integer(n), integer(m), scalar(1.0, code),
-        address(lower), leading(lower), address(x), leading(x),
-    )  # fmt: skip
+    solve_triangle(b"L", b"L", b"N", b"N", lower, x)
 
 
 def _by_reflectors(a: Matrix) -> tuple[Matrix, Matrix, Matrix]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.kernels.dense import extent, misfit, multiply_into
+from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -19,6 +19,7 @@ from linnet.kernels.fortran import (
     integer,
     is_fortran,
     leading,
+    multiply_into,
     operand,
     owned,
     promote,
@@ -27,6 +28,7 @@ from linnet.kernels.fortran import (
     scalar,
 )
 from linnet.kernels.registry import kernel
+from linnet.kernels.substitution import solve_triangle
 
 
 def triangle(t: Matrix, lower: bool, dtype: np.dtype[Any]) -> tuple[bytes, bytes, Matrix]:
@@ -38,15 +40,8 @@ def triangle(t: Matrix, lower: bool, dtype: np.dtype[Any]) -> tuple[bytes, bytes
 
 def solve_with(t: Matrix, result: Matrix, lower: bool, unit: bool) -> None:
     """Overwrite a Fortran-ordered matrix with `T⁻¹` times it."""
-    rows, columns = result.shape
-    if not (rows and columns):
-        return
-    code = result.dtype.char
-    uplo, operation, matrix = triangle(t, lower, result.dtype)
-    routine("trsm", code)(
-        b"L", uplo, operation, b"U" if unit else b"N", integer(rows), integer(columns), scalar(1.0, code),
-        address(matrix), leading(matrix), address(result), leading(result),
-    )  # fmt: skip
+    half, operation, matrix = triangle(t, lower, result.dtype)
+    solve_triangle(b"L", half, operation, b"U" if unit else b"N", matrix, result)
 
 
 @kernel(

@@ -52,6 +52,8 @@ class MPI:
     there, and end with it. Without `mpiexec` there is one rank, this process.
     """
 
+    shares_memory = False
+
     def __init__(
         self,
         workers: int | None = None,

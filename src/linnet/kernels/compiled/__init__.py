@@ -1,9 +1,10 @@
 """The part of the kernels that is compiled, where a C compiler was there when the package was built.
 
-Only the bulge chase and the application of its reflectors: a step takes microseconds, Python needs as
-long to call anything, and BLAS has nothing for matrices of this form. The library is plain C and knows
-nothing of Python, so calling it lets go of the interpreter lock. Where it is missing, `bulge` and
-`diamonds` do the same in Python and BLAS, and pass the same tests.
+The bulge chase and the application of its reflectors: a step takes microseconds, Python needs as
+long to call anything, and BLAS has nothing for matrices of this form. And substitution in small
+triangles, where BLAS is slow. The libraries are plain C and know nothing of Python, so calling them lets
+go of the interpreter lock. Where they are missing, `bulge`, `diamonds` and `substitution` do the same in
+Python and BLAS, and pass the same tests.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import numpy as np
 
 from linnet.tiles.libraries import loaded
 
-LIBRARY = Path(__file__).with_name("chase.so")
-"""Where the build puts the library; it is not there if no compiler was."""
+_HERE = Path(__file__).parent
+"""Where the build puts the libraries; they are not there if no compiler was."""
 
 
 class Chase(ctypes.Structure):
@@ -46,15 +47,37 @@ class Reflect(ctypes.Structure):
     )
 
 
+class Substitution(ctypes.Structure):
+    """A triangle and right sides, as `substitute.c` describes it."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("type", "order", "count", "unit")),
+        *((name, ctypes.c_int64) for name in ("t_down", "t_right", "x_down", "x_right")),
+        *((name, ctypes.c_void_p) for name in ("t", "x")),
+    )
+
+
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The compiled library, or None where it was not built or cannot be loaded."""
-    found = loaded(LIBRARY)
+    """The compiled chase, or None where it was not built or cannot be loaded."""
+    found = loaded(_HERE / "chase.so")
     if found is not None:
         found.linnet_chase.argtypes = (ctypes.POINTER(Chase), ctypes.c_void_p)
         found.linnet_chase.restype = None
         found.linnet_reflect.argtypes = (ctypes.POINTER(Reflect), ctypes.c_void_p)
         found.linnet_reflect.restype = None
+    return found
+
+
+@functools.cache
+def substitutes() -> ctypes.CDLL | None:
+    """The compiled substitution, or None where it was not built or cannot be loaded."""
+    found = loaded(_HERE / "substitute.so")
+    if found is not None:
+        found.linnet_substitute.argtypes = (ctypes.POINTER(Substitution), ctypes.c_void_p)
+        found.linnet_substitute.restype = None
+        found.linnet_substitute_room.argtypes = (ctypes.c_int64, ctypes.c_int64)
+        found.linnet_substitute_room.restype = ctypes.c_int64
     return found
 
 
@@ -86,6 +109,12 @@ def run_reflect(compiled: ctypes.CDLL, reflect: Reflect, item: int) -> None:
     window = (4 * blocks + reflect.width - 1) * (96 // item)
     work = np.empty((window + blocks * (4 * (reflect.width + 3) + 16)) * item + 64, np.uint8)
     compiled.linnet_reflect(reflect, work.ctypes.data + -work.ctypes.data % 64)
+
+
+def run_substitution(compiled: ctypes.CDLL, system: Substitution, item: int) -> None:
+    """Overwrite right sides with the solutions, on the calling thread; elements have `item` bytes."""
+    work = np.empty(compiled.linnet_substitute_room(system.order, item) * item + 64, np.uint8)
+    compiled.linnet_substitute(system, work.ctypes.data + -work.ctypes.data % 64)
 
 
 def allowed_threads() -> int:

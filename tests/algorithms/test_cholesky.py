@@ -88,7 +88,8 @@ def test_small_matrices_go_straight_to_lapack_and_others_to_the_session():
 
 
 def test_the_program_is_proved_and_writes_each_tile_once():
-    assert left_looking.proven and looking_ahead.proven
+    assert left_looking.proven
+    assert looking_ahead.proven
     for engine, tasks in ((ENGINE, 3), (Threads(2, memory="1 MB"), 2)):
         events, found = Events(), []
         events.subscribe(found.append, TaskFinished)
@@ -106,7 +107,8 @@ def test_memory_that_was_used_before_is_zero_above_the_diagonal():
     events, found = Events(), []
     events.subscribe(found.append, TaskFinished)
     again = factor(a, tile=300, engine=ENGINE, events=events)
-    assert again.ctypes.data == place and len(found) == 3 * 7 * 8 // 2 + 6 * 7 // 2
+    assert again.ctypes.data == place
+    assert len(found) == 3 * 7 * 8 // 2 + 6 * 7 // 2
     assert np.array_equal(again, wanted)
 
 

@@ -151,10 +151,13 @@ def _compiled() -> Iterator[Finding]:
     from linnet.kernels import compiled as kernels
     from linnet.planning import compiled as planning
 
-    parts = (kernels.library(), io.library(), planning.library("simulate"), planning.library("place"))
+    parts = (
+        kernels.library(), kernels.substitutes(), io.library(),
+        planning.library("simulate"), planning.library("place"),
+    )  # fmt: skip
     if all(parts):
-        text = "here: bands are chased (SVD, eigh), text is parsed and plans are made in C"
-    elif kernels.LIBRARY.exists():
+        text = "here: triangles are solved, bands are chased, text is parsed and plans are made in C"
+    elif kernels.CHASE.exists():
         text = "built for another machine, or in part; install Linnet anew, from source"
     else:
         text = "not built: much is slower. Install a C compiler, then Linnet anew, from source"

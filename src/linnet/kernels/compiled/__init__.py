@@ -19,7 +19,7 @@ import numpy as np
 
 from linnet.tiles.libraries import loaded
 
-_HERE = Path(__file__).parent
+CHASE, SUBSTITUTE = (Path(__file__).with_name(name) for name in ("chase.so", "substitute.so"))
 """Where the build puts the libraries; they are not there if no compiler was."""
 
 
@@ -60,7 +60,7 @@ class Substitution(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The compiled chase, or None where it was not built or cannot be loaded."""
-    found = loaded(_HERE / "chase.so")
+    found = loaded(CHASE)
     if found is not None:
         found.linnet_chase.argtypes = (ctypes.POINTER(Chase), ctypes.c_void_p)
         found.linnet_chase.restype = None
@@ -72,7 +72,7 @@ def library() -> ctypes.CDLL | None:
 @functools.cache
 def substitutes() -> ctypes.CDLL | None:
     """The compiled substitution, or None where it was not built or cannot be loaded."""
-    found = loaded(_HERE / "substitute.so")
+    found = loaded(SUBSTITUTE)
     if found is not None:
         found.linnet_substitute.argtypes = (ctypes.POINTER(Substitution), ctypes.c_void_p)
         found.linnet_substitute.restype = None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from math import ceil
+import heapq
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,10 @@ from linnet.tiles import Boundaries, Layout, TiledArray
 
 _SMALL = 512
 """Rows of a tile up to which BLAS, given one at a time, spends much of its time on copying the factors."""
-_BLOCKS = [(2, 8), (2, 4), (1, 4), (1, 2), (1, 1)]
-"""Rows and columns of such tiles that one task computes: the first with which every worker has two tasks."""
+_BLOCKS = [(4, 8), (4, 4), (2, 4), (1, 4), (1, 2), (1, 1)]
+"""Rows and columns of such tiles that one task computes: the first that gives all workers about as much."""
+_UNEVEN = 1.15
+"""How much more than its share a worker may get."""
 _EVEN = 64
 """Where all tiles end at multiples of this, BLAS rounds alike whatever is computed together."""
 _ANYWHERE = (2, 4)
@@ -158,9 +160,23 @@ def _block(rows: Boundaries, columns: Boundaries, engine: Engine) -> tuple[int, 
     if any(edge % _EVEN for edge in (*rows, *columns)):
         return _ANYWHERE
     workers = available_cores() if engine.cluster is None else engine.cluster.workers
-    m, n = len(rows) - 1, len(columns) - 1
-    enough = [(r, s) for r, s in _BLOCKS if ceil(m / r) * ceil(n / s) >= 2 * workers]
-    return enough[0] if enough else _BLOCKS[-1]
+    fair = (block for block in _BLOCKS if _share(rows, columns, block, workers) <= _UNEVEN / workers)
+    return next(fair, _BLOCKS[-1])
+
+
+def _share(rows: Boundaries, columns: Boundaries, block: tuple[int, int], workers: int) -> float:
+    """What part of the product the worker with the most to do gets, if each takes the next largest block.
+
+    >>> _share((0, 64, 128, 192), (0, 64), (2, 1), workers=2)
+    0.6666666666666666
+    """
+    heights, widths = (
+        np.diff([*edges[:-1:step], edges[-1]]) for edges, step in zip((rows, columns), block, strict=True)
+    )
+    loads = [0.0] * workers
+    for area in sorted(np.outer(heights, widths).ravel().tolist(), reverse=True):
+        heapq.heapreplace(loads, loads[0] + area)
+    return max(loads) / max(1, rows[-1] * columns[-1])
 
 
 def _room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:

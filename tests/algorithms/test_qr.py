@@ -166,3 +166,16 @@ def test_what_is_refused(monkeypatch):
     ):
         qr_factors(np.ones((2000, 2)), "complete", tile=100, engine=Threads(memory="5 MB"))
     assert module.QRResult._fields == ("Q", "R")
+
+
+@pytest.mark.parametrize(("m", "n", "tile"), [(2100, 2050, 300), (2050, 2100, 300), (70_000, 64, None)])
+def test_memory_that_was_used_before_makes_no_difference(m, n, tile):
+    a = np.random.default_rng(0).standard_normal((m, n))
+    first = qr_factors(a, tile=tile, engine=ENGINE)  # large enough for pages of their own
+    wanted, places = [each.copy() for each in first], {each.ctypes.data for each in first}
+    for each in first:
+        each.fill(np.nan)
+    del first, each
+    again = qr_factors(a, tile=tile, engine=ENGINE)
+    assert again[0].ctypes.data in places
+    assert all(np.array_equal(each, known) for each, known in zip(again, wanted, strict=True))

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import as_matrix, budget, run, sized
+from linnet.algorithms.running import as_matrix, budget, room, run, sized
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine, available_cores
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import gemm as multiply
-from linnet.kernels import gemm_add, gemm_block, gemm_conjugate, storage
+from linnet.kernels import gemm_add, gemm_block, gemm_conjugate
 from linnet.kernels.fortran import promote
 from linnet.programs import BoundProgram, In, Out, Temp, TileProgram, tile_program
 from linnet.session import current_engine
@@ -134,7 +134,7 @@ def product(
             f"out has shape {out.shape} and dtype {out.dtype}"
         )
     chosen = engine or current_engine()
-    whole = _room(chosen, shape, dtype) if out is None else out
+    whole = room(chosen, shape, dtype) if out is None else out
     place = TiledArray.over(whole, Layout((left.layout.boundaries[0], right.layout.boundaries[1])))
     if conjugate_a or conjugate_b:
         sizes = {"M": left.grid[0], "N": right.grid[1], "K": left.grid[1]}
@@ -177,11 +177,6 @@ def _share(rows: Boundaries, columns: Boundaries, block: tuple[int, int], worker
     for area in sorted(np.outer(heights, widths).ravel().tolist(), reverse=True):
         heapq.heapreplace(loads, loads[0] + area)
     return max(loads) / max(1, rows[-1] * columns[-1])
-
-
-def _room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """An array for the product, every tile of which will be written: zeros only if it goes to a file."""
-    return storage.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)
 
 
 def _turned(a: NDArray[Any] | TiledArray, op: str) -> tuple[NDArray[Any] | TiledArray, bool]:

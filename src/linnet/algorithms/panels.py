@@ -54,7 +54,7 @@ def joined(slabs: TiledArray, order: Literal["C", "F"]) -> NDArray[Any]:
     """
     rows, columns = slabs.shape
     shape = (rows, columns) if order == "C" else (columns, rows)
-    whole = storage.zeros(shape, slabs.dtype)
+    whole = storage.empty(shape, slabs.dtype)
     whole = whole if order == "C" else whole.T
     for index in slabs.layout.indices():
         whole[slabs.layout.slices(index)] = slabs.tile(index)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.householder import factorise, qr, qr_with_q
-from linnet.algorithms.running import as_matrix, budget, need_square_tiles, run, sized
+from linnet.algorithms.running import as_matrix, budget, need_square_tiles, room, run, sized
 from linnet.algorithms.stacks import as_stack, is_small, over_stack
 from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
 from linnet.algorithms.tuning import SHORTCUT, tile_size
@@ -111,7 +111,7 @@ def _reduced(
     skinny = is_skinny(a)
     matrix = leaves(a, tile) if skinny else square_tiles(a, tile, engine)
     rows, columns, edges = _cuts(matrix)
-    q = engine.zeros((rows[-1], edges[-1]), promote(matrix.dtype))
+    q = room(engine, (rows[-1], edges[-1]), promote(matrix.dtype))
     r = engine.zeros((edges[-1], columns[-1]), q.dtype)
     out = {
         "O": TiledArray.over(q, Layout((rows, edges))),
@@ -140,7 +140,7 @@ def _complete(
     dtype = promote(matrix.dtype)
     reflectors, triangle = factorise(matrix, engine=engine, events=events)
     rest = reflectors.apply(_last_columns(matrix.layout, dtype), engine=engine, events=events)
-    q = engine.zeros((m, m), dtype)
+    q = room(engine, (m, m), dtype)
     q[:, :n] = reflectors.form(engine=engine, events=events)
     q[:, n:] = rest
     r = np.zeros((m, n), dtype)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from linnet.engines import Engine, Outputs
 from linnet.errors import InputError
 from linnet.events import Sink
+from linnet.kernels import storage
 from linnet.programs import BoundProgram, TileProgram
 from linnet.session import current_engine
 from linnet.tiles import TiledArray
@@ -48,6 +49,11 @@ def run(
 def budget(engine: Engine | None) -> int | None:
     """The bytes that an engine (None: that of the session) may take for tiles; None if it knows no limit."""
     return (current_engine() if engine is None else engine).memory
+
+
+def room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """An array for a result, every tile of which will be written: zeros only if it may go to a file."""
+    return storage.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)
 
 
 def need_square_tiles(matrix: TiledArray, what: str) -> None:

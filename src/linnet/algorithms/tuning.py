@@ -32,10 +32,10 @@ _HELD = 5
 # Sides of square float64 tiles: (smallest worth a task, largest worth a copy).
 _SIDES = {
     "gemm": (256, 1024),
-    "cholesky": (192, 768),
+    "cholesky": (192, 1024),
     "triangular": (192, 512),
     "lu": (128, 640),
-    "qr": (128, 384),
+    "qr": (128, 448),
     "svd": (64, 128),
     "eigh": (64, 128),
 }
@@ -51,7 +51,7 @@ def tile_size(
     `memory`.
 
     >>> tile_size((4096, 4096), np.float64, "gemm"), tile_size((8192, 8192), np.float32, "cholesky")
-    (512, 736)
+    (512, 1024)
     >>> tile_size((8192, 8192), np.float64, "cholesky", memory=50_000_000)
     128
     """

@@ -147,13 +147,14 @@ def _kernels() -> Iterator[Finding]:
 
 
 def _compiled() -> Iterator[Finding]:
+    from linnet.engines import compiled as engines
     from linnet.io import compiled as io
     from linnet.kernels import compiled as kernels
     from linnet.planning import compiled as planning
 
     parts = (
         kernels.library(), kernels.substitutes(), io.library(),
-        planning.library("simulate"), planning.library("place"),
+        planning.library("simulate"), planning.library("place"), engines.library(),
     )  # fmt: skip
     if all(parts):
         text = "here: triangles are solved, bands are chased, text is parsed and plans are made in C"

@@ -1,8 +1,8 @@
 """Eigenvalues and eigenvectors of a Hermitian matrix, in two stages, all of it tile programs.
 
-1. `hermitian_band` makes the matrix a band, two panels to a tile: a QR of the panel below its
+1. `hermitian_band` makes the matrix a band, four panels to a tile: a QR of the panel below its
    diagonal block, then `S − V·Wᴴ − W·Vᴴ` on the lower half of the matrix; nearly all of it products.
-2. `tridiagonal` turns the band (gathered: it is n × tile/2) into a tridiagonal matrix and that into
+2. `tridiagonal` turns the band (gathered: it is n × tile/4) into a tridiagonal matrix and that into
    eigenvalues and eigenvectors `Z`, and takes `Z` back through the reflectors of both reductions, a slab
    of columns (as rows) at a time. `band_eigenvalues` is all that is left of it without vectors.
 
@@ -38,8 +38,8 @@ from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridi
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 
-TILE = 192
-"""Side of a tile: a narrower band would be chased sooner, but the products that lead to it are slower."""
+TILE = 320
+"""Side of a tile: smaller ones have a narrower band, which is chased sooner, but products that are slower."""
 
 Matrix = NDArray[Any] | TiledArray
 

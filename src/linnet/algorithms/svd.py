@@ -1,9 +1,9 @@
 """Singular values and vectors of a matrix, in two stages, all of it tile programs.
 
-1. `svd_band` makes the matrix an upper band, two panels to a tile: a QR of the panel's columns, the
+1. `svd_band` makes the matrix an upper band, four panels to a tile: a QR of the panel's columns, the
    product of its reflectors with what is right of it, an LQ of the panel's rows, and their product
    from the other side.
-2. `bidiagonal` turns the band (gathered: it is n × tile) into a bidiagonal matrix and that into
+2. `bidiagonal` turns the band (gathered: it is n × tile/2) into a bidiagonal matrix and that into
    singular values and vectors, and takes the vectors back through the reflectors of both reductions,
    a slab of columns (as rows) at a time. `band_singular_values` is all that is left of it without vectors.
 
@@ -40,8 +40,8 @@ from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 from linnet.tiles.layout import Layout
 
-TILE = 192
-"""Side of a tile: a narrower band would be chased sooner, but the products that lead to it are slower."""
+TILE = 256
+"""Side of a tile: smaller ones have a narrower band, which is chased sooner, but products that are slower."""
 
 Matrix = NDArray[Any] | TiledArray
 

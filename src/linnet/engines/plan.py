@@ -20,6 +20,8 @@ _KEPT = 50_000
 _SHORT = 20e-6
 """Seconds in a kernel under which two workers would only wait for each other, at the interpreter's
 lock. Measured with kernels that let go of it: from about here on two are faster than one."""
+_DOUBT = 4
+"""How many times longer than the last task of its statement one is believed to take, however long it took."""
 
 _lock = threading.Lock()
 _plans: weakref.WeakKeyDictionary[BoundProgram, Plan] = weakref.WeakKeyDictionary()
@@ -86,13 +88,14 @@ class Plan:
 
         A kernel never takes less than it needs, but may have to wait milliseconds for the
         interpreter's lock: a shorter time is believed at once, a longer one when it comes again.
+        Soon, since tasks of a statement may differ: those of the last tiles can be tiny.
         """
         statement = bisect_right(self._offsets, number) - 1
         known = self._seconds[statement]
         if known is None or seconds < known:
             self._seconds[statement] = seconds
         else:
-            self._seconds[statement] = min(seconds, 2 * known)
+            self._seconds[statement] = min(seconds, _DOUBT * known)
 
     def short(self, number: int) -> bool:
         """Whether a task is known to be short, as are others of its statement."""

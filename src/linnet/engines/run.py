@@ -34,7 +34,7 @@ _LOOK = 0.02
 runs may not be short."""
 _BATCH = 16
 """How many short tasks a worker takes at a time."""
-_LONG = 1e-3
+_LONG = 1e-4
 """Seconds in a kernel after which the rest of what was taken along is given back."""
 _GRACE = 1.0
 """Seconds given to kernels in flight when a run is broken off: they cannot be stopped, only left behind."""

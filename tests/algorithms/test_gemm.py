@@ -80,7 +80,7 @@ def test_how_many_tiles_a_task_computes_changes_no_bit(dtype, monkeypatch):
         found.append(product(a, b, tile=64, engine=ENGINE, events=events))
         blocks.append(0)
     tasks = [len(part) for part in "".join(map(str, blocks)).split("0")[:-1]]
-    assert tasks == [6, 6, 9, 15, 90]
+    assert tasks == [10, 10, 10, 15, 90]
     assert all(np.array_equal(each, found[0]) for each in found)
 
 

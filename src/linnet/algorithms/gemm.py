@@ -24,7 +24,7 @@ from linnet.tiles import Boundaries, Layout, TiledArray
 
 _SMALL = 512
 """Rows of a tile up to which BLAS, given one at a time, spends much of its time on copying the factors."""
-_BLOCKS = [(4, 8), (4, 4), (2, 4), (1, 4), (1, 2), (1, 1)]
+_BLOCKS = [(2, 8), (4, 4), (2, 4), (1, 4), (1, 2), (1, 1)]
 """Rows and columns of such tiles that one task computes: the first that gives all workers about as much."""
 _UNEVEN = 1.15
 """How much more than its share a worker may get."""

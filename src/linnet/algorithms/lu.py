@@ -30,12 +30,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnet.algorithms.running import need_square_tiles, run, sized
+from linnet.algorithms.running import need_square_tiles, room, run, sized
 from linnet.algorithms.stacks import Array, as_stack, cut, is_small, over_stack
 from linnet.engines import Engine, Outputs
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import copy
+from linnet.kernels.fortran import promote
 from linnet.kernels.lu import (
     arrange,
     by_rows,
@@ -50,6 +51,7 @@ from linnet.kernels.lu import (
     update,
 )
 from linnet.programs import In, Out, Temp, tile_program
+from linnet.session import current_engine
 from linnet.tiles import Index, Layout, Tile, TiledArray
 
 LARGEST = 16.0
@@ -157,8 +159,6 @@ class Elimination:
     """How the factors are cut: as the matrix is."""
     upper: Mapping[Index, Tile]
     """Tiles on the diagonal, with U and L, and tiles of U right of it."""
-    lower: Mapping[Index, Tile]
-    """Tiles of L below the diagonal; none if they were not asked for."""
     order: Array
     """The permutation, as numbers of rows."""
 
@@ -172,13 +172,12 @@ def eliminate(
     matrix: TiledArray,
     *,
     steps: int | None = None,
-    lower: bool = False,
     engine: Engine | None = None,
     events: Sink | None = None,
 ) -> Elimination:
     """Factor the first `steps` columns of tiles (all, by default) and update those beyond."""
-    outputs, order = eliminated(matrix, steps=steps, lower=lower, engine=engine, events=events)
-    return Elimination(matrix.layout, outputs.tiles("U"), outputs.tiles("L") if lower else {}, order)
+    outputs, order = eliminated(matrix, steps=steps, engine=engine, events=events)
+    return Elimination(matrix.layout, outputs.tiles("U"), order)
 
 
 def eliminated(
@@ -186,10 +185,14 @@ def eliminated(
     *,
     steps: int | None = None,
     lower: bool = False,
+    into: TiledArray | None = None,
     engine: Engine | None = None,
     events: Sink | None = None,
 ) -> tuple[Outputs, Array]:
-    """The same, with the tiles of U (and L) where the run has left them, and the permutation."""
+    """The same, with the tiles of U (and L) where the run has left them, and the permutation.
+
+    Both go `into` an array that is cut as the matrix is, if there is one.
+    """
     rows, columns = matrix.grid
     steps = min(rows, columns) if steps is None else steps
     _need_room(matrix, steps)
@@ -197,11 +200,12 @@ def eliminated(
     numbers = {(i,): np.arange(edges[i], edges[i + 1]) for i in range(rows)}
     inputs = {"A": matrix, "I": TiledArray(Layout((edges,)), np.dtype(np.int64), numbers)}
     sizes = {"P": rows, "Q": columns, "K": steps}
+    out = None if into is None else dict.fromkeys("UL" if lower else "U", into)
     program = tournament_lu if lower else tournament
-    outputs = run(sized(program, **sizes), inputs, engine, events)
+    outputs = run(sized(program, **sizes), inputs, engine, events, out)
     if not _trusted(outputs):
         program = partial_lu if lower else partial
-        outputs = run(sized(program, **sizes), inputs, engine, events)
+        outputs = run(sized(program, **sizes), inputs, engine, events, out)
     return outputs, outputs["B" if lower else "O"].to_numpy()
 
 
@@ -279,9 +283,11 @@ def packed_factors(
         packed = np.array(a, order="F")
         order, _ = factor(packed)
         return packed, order
-    done = eliminate(cut(a, tile, "lu", engine), lower=True, engine=engine, events=events)
-    dtype = next(iter(done.upper.values())).dtype
-    return TiledArray(done.layout, dtype, {**done.upper, **done.lower}).to_numpy(), done.order
+    matrix = cut(a, tile, "lu", engine)
+    packed = room(engine or current_engine(), matrix.shape, promote(matrix.dtype))
+    place = TiledArray.over(packed, matrix.layout)
+    _, order = eliminated(matrix, lower=True, into=place, engine=engine, events=events)
+    return packed, order
 
 
 def exchanges(order: Array, count: int) -> tuple[Array, Array]:

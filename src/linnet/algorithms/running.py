@@ -40,10 +40,14 @@ def _sized(program: TileProgram, sizes: tuple[tuple[str, int], ...]) -> BoundPro
 
 
 def run(
-    bound: BoundProgram, inputs: Mapping[str, TiledArray], engine: Engine | None, events: Sink | None
+    bound: BoundProgram,
+    inputs: Mapping[str, TiledArray],
+    engine: Engine | None,
+    events: Sink | None,
+    out: Mapping[str, TiledArray] | None = None,
 ) -> Outputs:
     """Run on the given engine, or on that of the session."""
-    return (current_engine() if engine is None else engine).run(bound, inputs, events=events)
+    return (current_engine() if engine is None else engine).run(bound, inputs, out=out, events=events)
 
 
 def budget(engine: Engine | None) -> int | None:
@@ -51,7 +55,7 @@ def budget(engine: Engine | None) -> int | None:
     return (current_engine() if engine is None else engine).memory
 
 
-def room(engine: Engine, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+def room(engine: Engine, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """An array for a result, every tile of which will be written: zeros only if it may go to a file."""
     return storage.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)
 

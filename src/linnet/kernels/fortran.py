@@ -155,6 +155,23 @@ def workspace(tile: Matrix, dtype: np.dtype[Any], mine: bool) -> Matrix:
     return np.array(tile, dtype=dtype, order="F" if by_columns else "C")
 
 
+def placed(
+    shape: tuple[int, int], dtype: np.dtype[Any], into: Matrix | None, *, by_columns: bool = False
+) -> Matrix:
+    """Where a result goes: `into` an array of its form that lies by rows (or columns), or a new one.
+
+    If it lay the other way round, other bits might come out.
+
+    >>> whole = np.zeros((4, 4))
+    >>> placed((2, 2), whole.dtype, whole[:2, :2]).base is whole, placed((2, 2), whole.dtype, None).base
+    (True, None)
+    """
+    if into is None or into.shape != shape or into.dtype != dtype:
+        return np.empty(shape, dtype, order="F" if by_columns else "C")
+    fits = is_fortran(into if by_columns else into.T)
+    return into if fits else placed(shape, dtype, None, by_columns=by_columns)
+
+
 def readable(tile: Matrix, dtype: np.dtype[Any]) -> Matrix:
     """The tile as a Fortran-ordered matrix of that dtype, copied only if it is not one already."""
     if tile.dtype == dtype and is_fortran(tile):

@@ -43,6 +43,7 @@ from linnet.kernels.fortran import (
     multiply_into,
     operand,
     owned,
+    placed,
     promote,
     routine,
 )
@@ -244,8 +245,9 @@ def pick(s: Matrix, move: Rows) -> Matrix:
     shape=lambda picked, moves, d: (d[0], picked[0][1]),
     dtype=lambda picked, moves, d: promote(d, *picked),
     flops=lambda picked, moves, d: float(d[0] ** 2 * picked[0][1]),
+    into=True,
 )
-def top(picked: list[Matrix], moves: list[Rows], d: Matrix) -> Matrix:
+def top(picked: list[Matrix], moves: list[Rows], d: Matrix, *, into: Matrix | None = None) -> Matrix:
     """A tile of `U` right of the diagonal: the picked rows of its column in order, solved with `L`.
 
     >>> top([np.array([[3.0, 4.0]])], [np.array([[1, 0, 0]])], np.array([[2.0]]))
@@ -254,7 +256,7 @@ def top(picked: list[Matrix], moves: list[Rows], d: Matrix) -> Matrix:
     count = sum(len(move) for move in moves)
     if count != len(d):
         raise misfit("top", f"{len(d)} picked rows, as many as pivots; got {count}")
-    result = np.empty((count, picked[0].shape[1]), blas_dtype(d, *picked))
+    result = placed((count, picked[0].shape[1]), blas_dtype(d, *picked), into)
     for rows, move in zip(picked, moves, strict=True):
         result[move[:, 1]] = rows
     _solve(b"L", b"L", b"U", d, result)
@@ -347,8 +349,9 @@ def corner(s: Matrix, move: Rows, d: Matrix) -> tuple[Matrix, NDArray[np.float64
     shape=lambda tiles, rows, wanted: (wanted[0], tiles[0][1]),
     dtype=lambda tiles, rows, wanted: promote(*tiles),
     flops=lambda tiles, rows, wanted: 0.0,
+    into=True,
 )
-def arrange(tiles: list[Matrix], rows: list[Rows], wanted: Rows) -> Matrix:
+def arrange(tiles: list[Matrix], rows: list[Rows], wanted: Rows, *, into: Matrix | None = None) -> Matrix:
     """The rows of these numbers, out of a column of tiles.
 
     >>> arrange(
@@ -362,7 +365,7 @@ def arrange(tiles: list[Matrix], rows: list[Rows], wanted: Rows) -> Matrix:
     places = by_number[np.searchsorted(numbers, wanted, sorter=by_number)]
     starts = np.cumsum([0, *map(len, rows)])
     home = np.searchsorted(starts, places, side="right") - 1
-    result = np.empty((len(wanted), tiles[0].shape[1]), blas_dtype(*tiles))
+    result = placed((len(wanted), tiles[0].shape[1]), blas_dtype(*tiles), into)
     for tile in np.unique(home).tolist():
         here = np.flatnonzero(home == tile)
         result[here] = np.take(tiles[tile], places[here] - starts[tile], axis=0)

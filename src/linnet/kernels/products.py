@@ -17,6 +17,7 @@ from linnet.kernels.fortran import (
     is_fortran,
     multiply_into,
     operand,
+    placed,
     promote,
     workspace,
 )
@@ -47,11 +48,7 @@ def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix], *, into: Matrix | N
     dtype = blas_dtype(*left, *right)
     by_columns = is_fortran(left[0]) and is_fortran(right[0])
     shape = (left[0].shape[0], right[0].shape[1])
-    # Only where it lies as the result would: the other way round, other bits would come out.
-    if into is not None and into.shape == shape and into.dtype == dtype and _lies(into, by_columns):
-        result = into
-    else:
-        result = np.empty(shape, dtype, order="F" if by_columns else "C")
+    result = placed(shape, dtype, into, by_columns=by_columns)
     for position, (x, y) in enumerate(zip(left, right, strict=True)):
         if not (x.shape[1] == y.shape[0] and result.shape == (x.shape[0], y.shape[1])):
             raise misfit("gemm", f"tiles for a product of {extent(result)}, got {extent(x)} and {extent(y)}")
@@ -169,10 +166,6 @@ def _adjoining(tiles: list[list[Matrix]]) -> Matrix | None:
         start += down * row[0].shape[0]
     shape = (sum(row[0].shape[0] for row in tiles), sum(each.shape[1] for each in tiles[0]))
     return as_strided(first, shape, first.strides, writeable=first.flags.writeable)
-
-
-def _lies(tile: Matrix, by_columns: bool) -> bool:
-    return is_fortran(tile if by_columns else tile.T)
 
 
 def _accumulate(result: Matrix, a: Matrix, b: Matrix, beta: float) -> None:

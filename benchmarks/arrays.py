@@ -7,9 +7,9 @@ the live inputs, sampled in a process of its own.
 
 Dask gets the same arrays in the same chunks, on as many threads. A row is kept only if we are no slower.
 
-Times are taken with an allocator that keeps what is freed, on all sides: a virtual machine that
-hands free memory back to its host takes longer to touch it again than the work on it takes.
-`--fresh-memory` measures with the allocator as it is.
+Times are taken with the allocator that everybody has. A virtual machine that hands free memory back to its
+host can take longer to touch it again than the work on it takes; `--keep-memory` measures with an allocator
+that keeps what is freed, on all sides.
 """
 
 from __future__ import annotations
@@ -303,19 +303,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, help="how often each side runs")
     parser.add_argument("--dask", action="store_true", help="against Dask too, in the same chunks")
     parser.add_argument("--quick", action="store_true", help="small problems: does it still run?")
-    parser.add_argument("--fresh-memory", action="store_true", help="with the allocator as it is")
+    parser.add_argument("--keep-memory", action="store_true", help="with an allocator that keeps memory")
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peak is not None:
         print(json.dumps(peak(options.peak)))
         return
-    if not options.fresh_memory:
+    if options.keep_memory:
         keep_memory()
     sizes = QUICK if options.quick else Sizes()
     changes = {"dask": options.dask, "rounds": options.rounds or sizes.rounds}
     sizes = Sizes(**{**asdict(sizes), **changes})
     rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](sizes)]
-    kept = "memory as it comes" if options.fresh_memory else "freed memory kept"
+    kept = "freed memory kept" if options.keep_memory else "memory as it comes"
     show(rows, f"python benchmarks/arrays.py ({kept})", options.json)
 
 

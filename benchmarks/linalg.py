@@ -5,9 +5,9 @@ ours / NumPy's. Timing starts with a C-ordered NumPy array and ends with one. Ho
 a side a program had is read from its events, so that a shortcut would show. Memory is
 resident memory above the live inputs, sampled, in a process of its own.
 
-Times are taken with an allocator that keeps what is freed, on both sides: a virtual machine that
-gives free memory back to its host can take longer to touch a megabyte again (10 ms were measured)
-than the work on it takes. `--fresh-memory` measures with the allocator as it is.
+Times are taken with the allocator that everybody has. A virtual machine that gives free memory back to its
+host can take longer to touch a megabyte again (10 ms were measured) than the work on it takes;
+`--keep-memory` measures with an allocator that keeps what is freed, on both sides.
 
 A further row is a function that returns `Row`s, and a line in `SECTIONS`.
 """
@@ -84,7 +84,7 @@ def compare(
     output: str,
     flops: float | None,
 ) -> Row:
-    """Run both by turns; `output` is the array of the program whose tiles are counted ("": the finest)."""
+    """Run both by turns; `output` is the array of the program whose tiles are counted."""
     best = {"numpy": np.inf, "linnet": np.inf}
     written: dict[str, set[tuple[int, ...]]] = {}
     for _ in range(rounds):
@@ -101,7 +101,7 @@ def compare(
         ours(events)
         best["linnet"] = min(best["linnet"], time.perf_counter() - begun)
     ratio = best["linnet"] / best["numpy"]
-    indices = written[output] if output else max(written.values(), key=len)
+    indices = written[output]
     grid = "×".join(str(max(axis) + 1) for axis in zip(*indices, strict=True))
     ours_text, theirs_text = (
         f"{best[name]:.2f} s" + (f", {flops / best[name] / 1e9:.1f} GFLOP/s" if flops else "")
@@ -152,7 +152,7 @@ def solve(sizes: Sizes) -> list[Row]:
     return [
         compare(
             f"solve {n}, 8 right-hand sides", 0.95, 2 * sizes.rounds, lambda: np.linalg.solve(a, b),
-            lambda events: linalg.solve(a, b, tile=tile, events=events), "", 2 * n**3 / 3,
+            lambda events: linalg.solve(a, b, tile=tile, events=events), "S", 2 * n**3 / 3,
         )
     ]  # fmt: skip
 
@@ -165,11 +165,11 @@ def qr(sizes: Sizes) -> list[Row]:
     return [
         compare(
             f"QR {n} with Q", 0.65, min(sizes.rounds, 2), lambda: np.linalg.qr(a),
-            lambda events: linalg.qr(a, tile=tile, events=events), "", 8 * n**3 / 3,
+            lambda events: linalg.qr(a, tile=tile, events=events), "O", 8 * n**3 / 3,
         ),
         compare(
             f"QR {rows}×64 with Q", 0.25, sizes.rounds, lambda: np.linalg.qr(tall),
-            lambda events: linalg.qr(tall, events=events), "", 4.0 * rows * 64**2,
+            lambda events: linalg.qr(tall, events=events), "O", 4.0 * rows * 64**2,
         ),
     ]  # fmt: skip
 
@@ -181,19 +181,19 @@ def spectra(sizes: Sizes) -> list[Row]:
     return [
         compare(
             f"SVD {m} thin, all vectors", 1.10, rounds, lambda: np.linalg.svd(x, full_matrices=False),
-            lambda events: linalg.svd(x, full_matrices=False, tile=SVD_TILE, events=events), "", None,
+            lambda events: linalg.svd(x, full_matrices=False, tile=SVD_TILE, events=events), "S", None,
         ),
         compare(
             f"SVD {m}, values only", 1.0, sizes.rounds, lambda: np.linalg.svd(x, compute_uv=False),
-            lambda events: linalg.svdvals(x, tile=SVD_TILE, events=events), "", None,
+            lambda events: linalg.svdvals(x, tile=SVD_TILE, events=events), "S", None,
         ),
         compare(
             f"eigh {n}, all vectors", 1.5, rounds, lambda: np.linalg.eigh(h),
-            lambda events: linalg.eigh(h, tile=EIGH_TILE, events=events), "", None,
+            lambda events: linalg.eigh(h, tile=EIGH_TILE, events=events), "S", None,
         ),
         compare(
             f"eigh {n}, values only", 1.0, sizes.rounds, lambda: np.linalg.eigvalsh(h),
-            lambda events: linalg.eigvalsh(h, tile=EIGH_TILE, events=events), "", None,
+            lambda events: linalg.eigvalsh(h, tile=EIGH_TILE, events=events), "S", None,
         ),
     ]  # fmt: skip
 
@@ -390,19 +390,19 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), help="these sections only")
     parser.add_argument("--rounds", type=int, help="how often each side runs; the best counts")
     parser.add_argument("--quick", action="store_true", help="small problems: does it still run?")
-    parser.add_argument("--fresh-memory", action="store_true", help="with the allocator as it is")
+    parser.add_argument("--keep-memory", action="store_true", help="with an allocator that keeps memory")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         print(json.dumps(CHILDREN[options.child[0]](int(options.child[1]))))
         return
-    if not options.fresh_memory:
+    if options.keep_memory:
         keep_memory()
     sizes = QUICK if options.quick else Sizes()
     if options.rounds:
         sizes = Sizes(**{**asdict(sizes), "rounds": options.rounds})
     rows = [row for name in options.only or SECTIONS for row in SECTIONS[name](sizes)]
-    kept = "memory as it comes" if options.fresh_memory else "freed memory kept"
+    kept = "freed memory kept" if options.keep_memory else "memory as it comes"
     show(rows, f"python benchmarks/linalg.py ({kept})", options.json)
 
 

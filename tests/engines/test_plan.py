@@ -111,3 +111,12 @@ def test_long_tasks_run_on_other_threads_than_the_callers():
     WHO.clear()
     Threads(1).run(waits.bind(N=3), naps(0.01, 0.01, 0.01))
     assert threading.get_ident() not in WHO
+
+
+def test_tiny_tasks_at_the_edge_of_a_statement_do_not_hide_that_others_are_long():
+    plan = Plan(waits.bind(N=1))
+    plan.took(0, 2e-6)
+    for _ in range(2):
+        assert plan.short(0)
+        plan.took(0, 3e-4)
+    assert not plan.short(0)

@@ -14,7 +14,7 @@ from linnet.tiles import TiledArray
 
 PANELS = 4
 """Panels to a tile. The band is as wide as a panel: narrow, so that it is chased soon, while in larger tiles
-BLAS copies less for each product. With two panels of 96, the eigenvalues of n = 3000 took 1.15 times as long."""
+BLAS copies less for each product. With two panels of 96, eigenvalues of n = 3000 took 1.15 times as long."""
 GROUP = 96
 """Sweeps of the chase whose reflectors are applied together."""
 SLABS = 8

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from linnet.algorithms import qr as module
-from linnet.algorithms.householder import apply_q, apply_q_adjoint, factorise, form_q, qr, qr_with_q
+from linnet.algorithms.householder import (
+    apply_q,
+    apply_q_adjoint,
+    factorise,
+    form_q,
+    qr,
+    qr_at_hand,
+    qr_with_q,
+)
 from linnet.algorithms.qr import qr_factors, qr_r
 from linnet.engines import Threads
 from linnet.errors import InputError, LinAlgError
@@ -20,6 +28,8 @@ from linnet.tiles import TiledArray
 pytestmark = pytest.mark.slow  # left to `make test`
 
 ENGINE = Threads(2)
+COUNTING = Threads(2, memory="1 GB")
+"""Where memory is counted, tiles do not lie together, and another program runs."""
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -29,12 +39,13 @@ def one_blas_thread():
         yield
 
 
+@pytest.mark.parametrize("engine", [ENGINE, COUNTING], ids=["at hand", "counted"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), [(90, 90, 16), (61, 100, 16), (100, 61, 16), (50, 50, 64)])
-def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile):
+def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile, engine):
     for name, a in hard_matrices(m, n, dtype):
         before = a.copy()
-        q, r = qr_factors(a, tile=tile, engine=ENGINE)
+        q, r = qr_factors(a, tile=tile, engine=engine)
         assert q.dtype == r.dtype == a.dtype
         as_good_as_lapack(a, q, r, name)
         assert np.array_equal(a, before)
@@ -49,13 +60,14 @@ def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile):
     st.sampled_from(["reduced", "complete", "r"]),
     st.booleans(),
     st.integers(0, 9),
+    st.sampled_from([ENGINE, COUNTING]),
 )
-def test_any_shape_any_tile_size(m, n, tile, dtype, mode, by_columns, seed):
+def test_any_shape_any_tile_size(m, n, tile, dtype, mode, by_columns, seed, engine):
     a = random(np.random.default_rng(seed), (m, n), dtype)
     if by_columns:
         a = np.asfortranarray(a)
     expected = np.linalg.qr(a, mode)
-    found = qr_factors(a, mode, tile=tile, engine=ENGINE)
+    found = qr_factors(a, mode, tile=tile, engine=engine)
     if mode == "r":
         assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
         near = 100 * max(1, m) * np.finfo(dtype).eps * max(1.0, np.abs(a).max(initial=0) ** 2)
@@ -112,6 +124,8 @@ def test_the_panels_run_when_a_matrix_is_large_or_a_tile_size_is_given():
         a = random(rng, shape)
         q, r = qr_factors(a, tile=tile, engine=ENGINE, events=events)
         assert np.allclose(q @ r, a)
+        assert ("slab_qr" in metrics.kernels) is kernels
+        assert qr_factors(a, "r", tile=tile, engine=ENGINE, events=events).shape == r.shape
         assert ("panel_qr" in metrics.kernels) is kernels
 
 
@@ -144,7 +158,7 @@ def test_same_bits_on_any_number_of_workers():
 
 
 def test_the_programs_are_proved():
-    for program in (qr, form_q, qr_with_q, apply_q, apply_q_adjoint):
+    for program in (qr, form_q, qr_with_q, qr_at_hand, apply_q, apply_q_adjoint):
         assert program.proven
 
 

@@ -24,7 +24,15 @@ from linnet.engines import Engine
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.kernels import copy
-from linnet.kernels.panels import panel_qr, reflect, reflect_lower, reflect_unit
+from linnet.kernels.panels import (
+    column_of_q,
+    panel_qr,
+    reflect,
+    reflect_lower,
+    reflect_slab,
+    reflect_unit,
+    slab_qr,
+)
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import Layout, TiledArray
 
@@ -49,6 +57,21 @@ def form_q(V: In, T: In, O: Out, C: Temp, P: int, K: int):
                 # Row k of the column is still zero.
                 C[k, k, n], C[k, k + 1 : P, n] = reflect_lower(V[k:P, k], T[0, k], C[k + 1, k + 1 : P, n])
             O[0, n], O[1:P, n] = reflect_lower(V[0:P, 0], T[0, 0], C[1, 1:P, n])
+
+
+@tile_program(verify=False)
+def qr_at_hand(
+    A: In, R: Out(fill=0), O: Out, S: Temp("A"), V: Temp, T: Temp, E: Temp, P: int, Q: int, K: int
+):
+    """Both, where workers share memory: panels of `V` are in one piece, and so is a column of `Q`."""
+    assert K <= P
+    assert K <= Q
+    for k in range(K):
+        V[k], T[k], R[k, k], E[k] = slab_qr(S[k, k:P, k])
+        for n in range(k + 1, Q):
+            R[k, n], S[k + 1, k + 1 : P, n] = reflect_slab(V[k], T[k], S[k, k:P, n])
+    for n in range(K - 1, -1, -1):
+        O[0:P, n] = column_of_q(V[0 : n + 1], T[0 : n + 1], E[0])
 
 
 @tile_program(verify=False)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.householder import factorise, qr, qr_with_q
+from linnet.algorithms.householder import factorise, qr, qr_at_hand, qr_with_q
 from linnet.algorithms.running import as_matrix, budget, need_square_tiles, room, run, sized
 from linnet.algorithms.stacks import as_stack, is_small, over_stack
 from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
@@ -118,7 +118,12 @@ def _reduced(
         "R": TiledArray.over(r, Layout((edges, columns))),
     }
     P, Q = matrix.grid
-    bound = sized(tsqr_with_q, N=P) if skinny else sized(qr_with_q, P=P, Q=Q)
+    if skinny:
+        bound = sized(tsqr_with_q, N=P)
+    elif engine.shares_memory and budget(engine) is None:
+        bound = sized(qr_at_hand, P=P, Q=Q, K=min(P, Q))
+    else:
+        bound = sized(qr_with_q, P=P, Q=Q)
     engine.run(bound, {"A": matrix}, out=out, events=events)
     return q, r
 

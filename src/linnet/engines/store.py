@@ -26,6 +26,9 @@ from linnet.errors import InputError
 from linnet.programs import BoundProgram, Out, Temp
 from linnet.tiles import Index, Tile, TiledArray, TileKey
 
+_WORK: Any = 1000
+"""Steps in which to find out whether two results of a kernel overlap; else they count as if they did."""
+
 
 class TileStore:
     """Tiles by key, and how many tasks will still read each `Temp` tile.
@@ -225,9 +228,17 @@ def detached(result: Tile, operands: list[Tile], taken: list[Tile], siblings: li
         if memory(tile) is root and not any(np.may_share_memory(given, result) for given in taken):
             return np.array(result, order="K")
     for tile in siblings:
-        if memory(tile) is root and np.may_share_memory(tile, result):
+        if memory(tile) is root and _overlap(tile, result):
             return np.array(result, order="K")
     return result
+
+
+def _overlap(a: Tile, b: Tile) -> bool:
+    """Whether two results share an element; parts of one matrix by columns lie between one another."""
+    try:
+        return np.shares_memory(a, b, max_work=_WORK)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _read_only(tile: Tile) -> Tile:

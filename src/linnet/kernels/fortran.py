@@ -14,13 +14,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linnet.errors import BlasUnavailableError
+from linnet.kernels import storage
 
 Matrix = NDArray[Any]
 
@@ -177,6 +178,25 @@ def readable(tile: Matrix, dtype: np.dtype[Any]) -> Matrix:
     if tile.dtype == dtype and is_fortran(tile):
         return tile
     return np.array(tile, dtype=dtype, order="F")
+
+
+def by_columns(rows: int, columns: int, dtype: np.dtype[Any]) -> Matrix:
+    """A Fortran-ordered matrix, not set, whose columns do not get into one another's way in the cache.
+
+    >>> by_columns(128, 2, np.dtype(np.float64)).strides
+    (8, 1088)
+    """
+    return np.empty((columns, rows + storage.spare(rows, dtype)), dtype).T[:rows]
+
+
+def stacked(tiles: Sequence[Matrix], dtype: np.dtype[Any]) -> Matrix:
+    """Tiles on top of one another, Fortran-ordered."""
+    whole = by_columns(sum(len(tile) for tile in tiles), tiles[0].shape[1], dtype)
+    start = 0
+    for tile in tiles:
+        whole[start : start + len(tile)] = tile
+        start += len(tile)
+    return whole
 
 
 def operand(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bytes, Matrix]:

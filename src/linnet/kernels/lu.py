@@ -46,6 +46,7 @@ from linnet.kernels.fortran import (
     placed,
     promote,
     routine,
+    stacked,
 )
 from linnet.kernels.registry import kernel
 from linnet.kernels.substitution import solve_triangle
@@ -80,16 +81,6 @@ def factor(packed: Matrix) -> tuple[Rows, int]:
         if pivot != position:
             order[position], order[pivot] = order[pivot], order[position]
     return order, info.value
-
-
-def stacked(tiles: Sequence[Matrix], dtype: np.dtype[Any]) -> Matrix:
-    """Tiles on top of one another, Fortran-ordered."""
-    whole = np.empty((sum(len(tile) for tile in tiles), tiles[0].shape[1]), dtype, order="F")
-    start = 0
-    for tile in tiles:
-        whole[start : start + len(tile)] = tile
-        start += len(tile)
-    return whole
 
 
 @kernel("by_rows", shape=lambda tile: tile, dtype=promote, flops=lambda tile: 0.0)

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linnet.kernels.dense import extent, misfit
 from linnet.kernels.fortran import (
@@ -25,7 +27,9 @@ from linnet.kernels.fortran import (
     address,
     adjoint_operand,
     blas_dtype,
+    by_columns,
     integer,
+    is_fortran,
     leading,
     multiply_into,
     operand,
@@ -33,8 +37,9 @@ from linnet.kernels.fortran import (
     readable,
     routine,
     scalar,
+    stacked,
 )
-from linnet.kernels.products import gemm, gemm_add
+from linnet.kernels.products import adjoining, gemm, gemm_add
 from linnet.kernels.qr import Shape, factor, geqrt_flops, upper
 from linnet.kernels.registry import kernel
 
@@ -63,13 +68,20 @@ def panel_qr(tiles: list[Matrix]) -> tuple[list[Matrix], Matrix, Matrix]:
     >>> bool(np.allclose(abs(r), 5.0)), v0
     (True, array([[1.]]))
     """
+    v, t, r, edges = _factored(tiles)
+    # By rows, so that what is multiplied by V lies like the matrix of the user; but the adjoint of
+    # a complex tile is only to be had by columns.
+    order = "C" if v.dtype.kind == "f" else "F"
+    return [np.array(v[start:stop], order=order) for start, stop in itertools.pairwise(edges)], t, r
+
+
+def _factored(tiles: list[Matrix]) -> tuple[Matrix, Matrix, Matrix, list[int]]:
+    """QR of a column of tiles: `V` by columns, in one piece; `T`, `R`, and where tiles begin and end."""
     columns = tiles[0].shape[1]
     if any(tile.shape[1] != columns for tile in tiles):
         raise misfit("panel_qr", f"tiles of one width, got {', '.join(map(extent, tiles))}")
     edges = np.cumsum([0, *(tile.shape[0] for tile in tiles)]).tolist()
-    panel = np.empty((edges[-1], columns), blas_dtype(*tiles), order="F")
-    for tile, (start, stop) in zip(tiles, itertools.pairwise(edges), strict=True):
-        panel[start:stop] = tile
+    panel = slab(tiles, blas_dtype(*tiles), mine=False)
     t = factor(panel, max(1, columns))
     k = t.shape[1]
     t = t[:k]
@@ -77,11 +89,7 @@ def panel_qr(tiles: list[Matrix]) -> tuple[list[Matrix], Matrix, Matrix]:
     head = panel[:k, :k]
     head[np.triu_indices(k, 1)] = 0
     np.fill_diagonal(head, 1)
-    # By rows, so that what is multiplied by V lies like the matrix of the user; but the adjoint of
-    # a complex tile is only to be had by columns.
-    order = "C" if panel.dtype.kind == "f" else "F"
-    v = [np.array(panel[start:stop, :k], order=order) for start, stop in itertools.pairwise(edges)]
-    return v, t, r
+    return panel[:, :k], t, r, edges
 
 
 @kernel(
@@ -147,12 +155,111 @@ def reflect_unit(v: list[Matrix], t: Matrix) -> list[Matrix]:
         raise misfit(
             "reflect_unit", f"the tiles of V and its T, got {', '.join(map(extent, v))} and {extent(t)}"
         )
-    dtype = blas_dtype(*v, t)
-    w = np.empty((k, k), dtype, order="F")
-    multiply_into(w, operand(t, dtype), adjoint_operand(v[0][:k], dtype), k, -1.0, 0.0)
+    w = _unit_weights(v[0], t)
     made = [gemm.function(tile, w) for tile in v]
     made[0][np.diag_indices(k)] += 1
     return made
+
+
+def _unit_weights(v: Matrix, t: Matrix) -> Matrix:
+    """`W = −T·V₀ᴴ`, with the square `V₀` on top of `V`: the first columns of `Q` are those of `I + V·W`."""
+    k = t.shape[0]
+    dtype = blas_dtype(v, t)
+    w = np.empty((k, k), dtype, order="F")
+    multiply_into(w, operand(t, dtype), adjoint_operand(v[:k], dtype), k, -1.0, 0.0)
+    return w
+
+
+# ---- the same by columns, where all tiles of one lie together
+
+
+def slab(tiles: list[Matrix], dtype: np.dtype[Any], mine: bool) -> Matrix:
+    """A column of tiles in one piece and by columns: as it lies, if it is `mine` and lies so, else a copy.
+
+    >>> whole = np.zeros((4, 2), order="F")
+    >>> slab([whole[:3], whole[3:]], whole.dtype, mine=True).base is not None
+    True
+    """
+    lying = adjoining([[tile] for tile in tiles]) if mine else None
+    if lying is not None and lying.dtype == dtype and lying.flags.writeable and is_fortran(lying):
+        return lying
+    return stacked(tiles, dtype)
+
+
+@kernel("slab_qr", outputs=4, flops=lambda tiles: geqrt_flops((_rows(tiles), tiles[0][1])))
+def slab_qr(tiles: list[Matrix]) -> tuple[Matrix, Matrix, Matrix, NDArray[np.int64]]:
+    """As `panel_qr`, with `V` in one piece; and where its tiles begin and end.
+
+    >>> v, t, r, edges = slab_qr([np.array([[3.0]]), np.array([[4.0]])])
+    >>> v.shape, edges
+    ((2, 1), array([0, 1, 2]))
+    """
+    v, t, r, edges = _factored(tiles)
+    return v, t, r, np.array(edges)
+
+
+@kernel(
+    "reflect_slab",
+    outputs=2,
+    flops=lambda v, t, c: 2.0 * c[0][1] * t[0] * (2 * v[0] + t[0]),
+    inplace=2,
+)
+def reflect_slab(
+    v: Matrix, t: Matrix, c: list[Matrix], *, overwrite: Sequence[int] = ()
+) -> tuple[Matrix, list[Matrix]]:
+    """As `reflect`, with `V` in one piece; the tiles of the result lie together.
+
+    >>> v, t, r, _ = slab_qr([np.array([[3.0]]), np.array([[4.0]])])
+    >>> first, (second,) = reflect_slab(v, t, [np.array([[3.0]]), np.array([[4.0]])])
+    >>> bool(np.allclose(first, r)), bool(np.allclose(second, 0))
+    (True, True)
+    """
+    whole = slab(c, blas_dtype(v, t, *c), mine=2 in overwrite)
+    _reflect(v, whole, _projected([v], t, [whole], adjoint=True))
+    first, *others = np.split(whole, np.cumsum([tile.shape[0] for tile in c[:-1]]))
+    return first, others
+
+
+@kernel(
+    "column_of_q",
+    flops=lambda v, t, edges: 4.0 * sum(each[0] * each[1] for each in v) * t[-1][0],
+    into=True,
+)
+def column_of_q(
+    v: list[Matrix], t: list[Matrix], edges: NDArray[np.int64], *, into: list[Matrix] | None = None
+) -> list[Matrix]:
+    """The tiles of `Q` in the column of the last panel, from the reflectors of that and all before it.
+
+    >>> v, t, r, edges = slab_qr([np.array([[3.0]]), np.array([[4.0]])])
+    >>> bool(np.allclose(np.vstack(column_of_q([v], [t], edges)) @ r, [[3.0], [4.0]]))
+    True
+    """
+    dtype = blas_dtype(*v, *t)
+    m, columns = v[0].shape[0], t[-1].shape[0]
+    q = by_columns(m, columns, dtype)
+    own = q[m - v[-1].shape[0] :]
+    multiply_into(own, operand(v[-1], dtype), (b"N", _unit_weights(v[-1], t[-1])), columns, 1.0, 0.0)
+    own[np.diag_indices(columns)] += 1
+    for each, triangle in zip(v[-2::-1], t[-2::-1], strict=True):
+        # The rows that a panel has on top are still zero, and not yet written.
+        width = triangle.shape[0]
+        top = m - each.shape[0]
+        below = q[top + width :]
+        w = _projected([each[width:]], triangle, [below], adjoint=False)
+        multiply_into(q[top : top + width], operand(each[:width], dtype), (b"N", w), width, 1.0, 0.0)
+        _reflect(each[width:], below, w)
+    tiles = np.split(q, edges[1:-1])
+    if into is None:
+        return [tile.copy(order="F") for tile in tiles]
+    for place, tile in zip(into, tiles, strict=True):
+        place[...] = tile
+    return into
+
+
+def _reflect(v: Matrix, c: Matrix, w: Matrix) -> None:
+    """Overwrite `C`, by columns, with `C + V·W`."""
+    if c.size:
+        multiply_into(c, operand(v, c.dtype), operand(w, c.dtype), v.shape[1], 1.0, 1.0)
 
 
 def _projected(v: list[Matrix], t: Matrix, c: list[Matrix], adjoint: bool) -> Matrix:

@@ -77,7 +77,7 @@ def gemm_block(
     >>> gemm_block([[np.array([[2.0]])]], [[np.array([[3.0]]), np.array([[4.0]])]])
     [[array([[6.]]), array([[8.]])]]
     """
-    place = None if into is None else _adjoining(into)
+    place = None if into is None else adjoining(into)
     whole = gemm.function(joined(a), joined(b), into=place)
     if into is not None and whole is place:
         return into
@@ -136,7 +136,7 @@ def joined(tiles: list[list[Matrix]]) -> Matrix:
     >>> joined([[a[:1, :2], a[:1, 2:]], [a[1:, :2], a[1:, 2:]]]).base is not None
     True
     """
-    view = _adjoining(tiles)
+    view = adjoining(tiles)
     if view is not None:
         return view
     first = tiles[0][0]
@@ -152,7 +152,7 @@ def joined(tiles: list[list[Matrix]]) -> Matrix:
     return whole
 
 
-def _adjoining(tiles: list[list[Matrix]]) -> Matrix | None:
+def adjoining(tiles: list[list[Matrix]]) -> Matrix | None:
     """Tiles that lie beside one another in memory as one view of it; None if they do not."""
     first = tiles[0][0]
     down, right = first.strides

@@ -180,6 +180,14 @@ def columns(rows: int, count: int, dtype: DTypeLike) -> Array:
     >>> columns(128, 2, np.float64).strides
     (8, 1088)
     """
-    apart = np.dtype(dtype).itemsize * rows
-    spare = 64 // np.dtype(dtype).itemsize if apart % _APART == 0 else 0
-    return zeros((count, rows + spare), dtype).T[:rows]
+    return zeros((count, rows + spare(rows, dtype)), dtype).T[:rows]
+
+
+def spare(rows: int, dtype: DTypeLike) -> int:
+    """Elements to leave free between columns of so many rows, if these fell upon like places of the cache.
+
+    >>> spare(128, np.float64), spare(100, np.float64)
+    (8, 0)
+    """
+    item = np.dtype(dtype).itemsize
+    return 64 // item if item * rows % _APART == 0 else 0

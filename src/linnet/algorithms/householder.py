@@ -9,6 +9,9 @@ For `R` alone the choice is not settled. Processor time of a flat tree over the 
 on a busy machine: 1.0 at 2048 columns, 1.06 at 3072 (BLAS kept to one thread), 0.74 at 4096 (BLAS
 widened while a panel runs alone). A binary tree: 1.6 at 2048, 1.07 at 4096.
 
+Where workers share memory, `qr_at_hand` does both: the tiles of a column lie together and by columns, and
+BLAS, which is the faster the longer its results are, multiplies all of them at once.
+
 `V` and `T` are the reflectors, `S` what is left of the matrix before panel `k`, and `C` a column of
 `Q` on its way: `C[k, m, n]` has been through the reflectors of panel `k` and those after it.
 """

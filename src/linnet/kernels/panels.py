@@ -81,7 +81,7 @@ def _factored(tiles: list[Matrix]) -> tuple[Matrix, Matrix, Matrix, list[int]]:
     if any(tile.shape[1] != columns for tile in tiles):
         raise misfit("panel_qr", f"tiles of one width, got {', '.join(map(extent, tiles))}")
     edges = np.cumsum([0, *(tile.shape[0] for tile in tiles)]).tolist()
-    panel = slab(tiles, blas_dtype(*tiles), mine=False)
+    panel = stacked(tiles, blas_dtype(*tiles))
     t = factor(panel, max(1, columns))
     k = t.shape[1]
     t = t[:k]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.algorithms.running import as_matrix, budget, run, sized
+from linnet.algorithms.running import as_matrix, at_hand, budget, run, sized
 from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.engines import Engine
 from linnet.errors import InputError, LinAlgError, NotPositiveDefiniteError
@@ -115,7 +115,7 @@ def factor(
     matrix = _in_square_tiles(a, tile, engine)
     chosen = engine or current_engine()
     dtype = promote(matrix.dtype)
-    ahead = chosen.shares_memory and budget(chosen) is None
+    ahead = at_hand(chosen)
     if out is not None:
         whole, clean = out, True
     elif ahead:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.householder import factorise, qr, qr_at_hand, qr_with_q
-from linnet.algorithms.running import as_matrix, budget, need_square_tiles, room, run, sized
+from linnet.algorithms.running import as_matrix, at_hand, budget, need_square_tiles, room, run, sized
 from linnet.algorithms.stacks import as_stack, is_small, over_stack
 from linnet.algorithms.tsqr import leaves, tsqr, tsqr_with_q
 from linnet.algorithms.tuning import SHORTCUT, tile_size
@@ -120,7 +120,7 @@ def _reduced(
     P, Q = matrix.grid
     if skinny:
         bound = sized(tsqr_with_q, N=P)
-    elif engine.shares_memory and budget(engine) is None:
+    elif at_hand(engine):
         bound = sized(qr_at_hand, P=P, Q=Q, K=min(P, Q))
     else:
         bound = sized(qr_with_q, P=P, Q=Q)

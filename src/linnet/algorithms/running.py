@@ -55,6 +55,11 @@ def budget(engine: Engine | None) -> int | None:
     return (current_engine() if engine is None else engine).memory
 
 
+def at_hand(engine: Engine) -> bool:
+    """Whether workers share this process's memory, without a limit: tiles in between then cost nothing."""
+    return engine.shares_memory and budget(engine) is None
+
+
 def room(engine: Engine, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """An array for a result, every tile of which will be written: zeros only if it may go to a file."""
     return storage.empty(shape, dtype) if budget(engine) is None else engine.zeros(shape, dtype)

@@ -10,11 +10,14 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     ├── WireError               (ValueError)    bytes that are not a valid tile program
     ├── UnknownKernelError      (LookupError)   no kernel of that name is registered
     ├── KernelDeclarationError  (ValueError)    a kernel is declared wrongly, or twice
-    ├── KernelError             (RuntimeError)  a kernel raised; names the task, its tiles, its source line
+    ├── KernelError             (RuntimeError, and what was raised)  a kernel raised; names the task, its line
     ├── LinAlgError             (numpy.linalg.LinAlgError)  singular, not positive definite, ...
+    │   ├── MatrixError                         what is wrong with the matrix as a whole; names minor and tile
     │   └── NotPositiveDefiniteError            a tile has no Cholesky factor; says which leading minor fails
     ├── BudgetError             (MemoryError)   a plan cannot run within its memory budget
     ├── InputError              (ValueError)    arrays given to a program do not fit it
+    ├── EngineClosedError       (RuntimeError)  an engine was closed, or the one that kept an array's tiles
+    ├── UnreachableError        (ConnectionError)  a cluster does not answer at the address given
     ├── RecordingError          (ValueError)    a line that is no recorded event
     ├── FileError               (OSError)       a file or object cannot be opened, read or written
     │   ├── FileMissingError    (FileNotFoundError)  there is no such file, bucket, key or member
@@ -22,7 +25,8 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     │   └── FormatError         (ValueError)    its bytes are not what its format asks for; says where
     ├── StoreError              (OSError)       a store cannot be reached, read or written
     │   ├── MissingTileError                    a tile that must be there is not
-    │   └── DamagedTileError                    a tile whose bytes are not what was written
+    │   ├── DamagedTileError                    a tile whose bytes are not what was written
+    │   └── DamagedLedgerError                  the file of a job's ledger is damaged: resume() makes it anew
     ├── AddressError            (ValueError)    an address that leads to no job
     ├── JobError                (RuntimeError)  a job of stateless workers cannot go on
     │   ├── JobFailedError                      a task failed; says which, where, and with what error
@@ -30,9 +34,16 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     │   └── JobCancelledError                   somebody cancelled it
     ├── BlasUnavailableError    (ImportError)   SciPy lacks a BLAS or LAPACK routine in the form needed
     └── MissingExtraError       (ImportError)   an optional package is missing; says how to install it
+
+    ConditionWarning            (RuntimeWarning)  a matrix is singular to working precision
 """
 
 from __future__ import annotations
+
+import builtins
+import re
+import sys
+import warnings
 
 from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
@@ -82,15 +93,70 @@ class KernelError(LinnetError, RuntimeError):
 
     `task`, `tiles` and `where` say which task, the tiles it read, and the line of the
     program; they are empty on an error that has not yet passed through an engine.
+
+    It also is an error of the kind that the kernel raised: whoever catches the `ValueError` that a function
+    raises on NumPy's arrays catches it here too.
     """
 
     def __init__(
         self, message: str, *, task: object = None, tiles: tuple[object, ...] = (), where: str = ""
     ) -> None:
-        super().__init__(message)
+        Exception.__init__(self, message)  # the kind that the kernel raised may ask for other arguments
         self.task = task
         self.tiles = tiles
         self.where = where
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+    @staticmethod
+    def of(
+        kind: type[BaseException],
+        message: str,
+        *,
+        task: object = None,
+        tiles: tuple[object, ...] = (),
+        where: str = "",
+    ) -> KernelError:
+        """The error for a kernel that raised an error of this kind.
+
+        >>> isinstance(KernelError.of(KeyError, "no such name"), KeyError)
+        True
+        """
+        try:
+            return _both(kind)(message, task=task, tiles=tiles, where=where)
+        except TypeError:  # a class that cannot be a base beside others, or makes its objects in its own way
+            return KernelError(message, task=task, tiles=tiles, where=where)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        kind = Exception if type(self) is KernelError else type(self).__bases__[-1]
+        place = None if kind.__module__ == "__main__" else sys.modules.get(kind.__module__)
+        if getattr(place, kind.__qualname__, None) is not kind:
+            kind = Exception  # another process could not find it
+        return KernelError.of, (kind, str(self)), dict(vars(self))
+
+
+def _both(kind: type[BaseException]) -> type[KernelError]:
+    """A class of kernel errors that are also of this kind.
+
+    Of Linnet's own kinds only the built-in ones behind them count: that a tile is missing, for one, is said
+    to those who can bring it, not by a kernel.
+    """
+    plain: type[object] = next(each for each in kind.__mro__ if not issubclass(each, LinnetError))  # pyright: ignore
+    if issubclass(KernelError, plain):
+        return KernelError
+    return type("KernelError", (KernelError, plain), {"__module__": __name__, "__doc__": KernelError.__doc__})
+
+
+def named_kind(message: str) -> type[BaseException]:
+    """The kind of error that a kernel raised, from the message of the `KernelError`; Exception if unknown.
+
+    >>> named_kind("kernel 'call' raised ValueError: too short")
+    <class 'ValueError'>
+    """
+    found = re.match(r"kernel '[^']*' raised (\w+):", message)
+    kind = None if found is None else getattr(builtins, found[1], None)
+    return kind if isinstance(kind, type) and issubclass(kind, Exception) else Exception
 
 
 class LinAlgError(LinnetError, _NumpyLinAlgError):
@@ -106,6 +172,14 @@ class LinAlgError(LinnetError, _NumpyLinAlgError):
         self.task = task
         self.tiles = tiles
         self.where = where
+
+
+class MatrixError(LinAlgError):
+    """A matrix is singular, or not positive definite.
+
+    The message names the minor and the tile, so that it needs no further place: it is the same wherever the
+    computation ran.
+    """
 
 
 class NotPositiveDefiniteError(LinAlgError):
@@ -125,6 +199,14 @@ class BudgetError(LinnetError, MemoryError):
 
 class InputError(LinnetError, ValueError):
     """The arrays given to a program do not fit it."""
+
+
+class EngineClosedError(LinnetError, RuntimeError):
+    """An engine is asked for something after it was closed: to run a program, or for tiles that it kept."""
+
+
+class UnreachableError(LinnetError, ConnectionError):
+    """A cluster does not answer at the address that was given."""
 
 
 class RecordingError(LinnetError, ValueError):
@@ -159,6 +241,10 @@ class DamagedTileError(StoreError):
     """What a store holds under a key is not the tile that was written."""
 
 
+class DamagedLedgerError(StoreError):
+    """The file of a job's ledger is damaged; `resume()` builds another one from the stored tiles."""
+
+
 class AddressError(LinnetError, ValueError):
     """An address that leads to no job, or to one that cannot be read."""
 
@@ -185,3 +271,18 @@ class BlasUnavailableError(LinnetError, ImportError):
 
 class MissingExtraError(LinnetError, ImportError):
     """An optional package is not installed."""
+
+
+class ConditionWarning(RuntimeWarning):
+    """A system was solved whose matrix is singular to working precision."""
+
+
+def warn_of(condition: float) -> None:
+    """Say that solutions have hardly a correct digit, if the condition is one that says so (it is not 0)."""
+    if condition:
+        warnings.warn(
+            f"the matrix is singular to working precision: its condition number is about {condition:.1e}, "
+            "so the solution may have no correct digit",
+            ConditionWarning,
+            stacklevel=4,
+        )

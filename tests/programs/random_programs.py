@@ -6,7 +6,7 @@ program would write a tile twice, so a `careful` program is built to be valid:
 - writes use index maps that are injective in the loops around them (a permutation
   of the loop variables, scaled and skewed), or one map split over `if`/`else`;
 - reads take inputs, tiles just written in an enclosing block, any tile of an
-  `Out(fill=0)` completed by an earlier nest, or a version before the present one.
+  `Out(fill=0)` or `Temp(fill=0)` completed by an earlier nest, or a version before the present one.
 
 A `wild` program draws writes and reads freely; the oracle then says whether it is
 valid. Index expressions are never negative by construction; guards and bounds may
@@ -121,7 +121,7 @@ class Author(ExpressionAuthor):
     # ---- statements --------------------------------------------------------------
 
     def new_array(self, rank: int, role: str | None = None) -> Array:
-        role = role or self.pick("Out(fill=0)", "Out(fill=0)", "Out(fill=0)", "Out", "Temp")
+        role = role or self.pick("Out(fill=0)", "Out(fill=0)", "Temp(fill=0)", "Out", "Temp")
         array = Array(self.fresh("O"), role, rank, self.nest)
         self.arrays.append(array)
         return array
@@ -185,7 +185,7 @@ class Author(ExpressionAuthor):
         self.statements += 1
 
     def operand(self, scope: Scope) -> str:
-        done = [a for a in self.arrays if a.nest < self.nest and (a.role in ("In", "Out(fill=0)"))]
+        done = [a for a in self.arrays if a.nest < self.nest and (a.role == "In" or "fill" in a.role)]
         if self.wild and self.chance(40):
             done = [a for a in self.arrays if not a.role.startswith('Temp("')]
         elif scope.visible and self.chance(35):
@@ -252,7 +252,7 @@ class Author(ExpressionAuthor):
         down = ", -" in scope.headers[0]
         inner = self.loop(scope) if self.chance(70) else scope
         axes = self.injective(inner, skip=1) if len(inner.loops) > 1 else []
-        array = self.new_array(1 + len(axes), "Out(fill=0)")
+        array = self.new_array(1 + len(axes), self.pick("Out(fill=0)", "Temp(fill=0)"))
         write, read = (outer, f"{outer} + 1") if down else (f"{outer} + 1", outer)
         operands = [
             f"{array.name}[{', '.join([read, *(self.axis(inner) for _ in axes)])}]"

@@ -126,6 +126,12 @@ WRONG: dict[str, tuple[str, str, str, str]] = {
         "'S' has 1 indices, but its version 0 is 'A', which has 1",
         "give S 2 indices",
     ),
+    "a fill that is no number": (
+        "def p(A: In, S: Temp(fill='x'), O: Out, N: int):\n    for i in range(N):\n        O[i] = t_one(A[i])\n",
+        "S: Temp(fill='x')",
+        "role of 'S' cannot be read: Temp(fill='x')",
+        'ln.Temp, ln.Temp(fill=0), or ln.Temp("A")',
+    ),
     "a range without end": (
         "def p(A: In, O: Out, N: int):\n    O[0] = t_one(A[1:])\n",
         "1:",
@@ -177,6 +183,44 @@ def test_the_words_and_the_caret(name: str) -> None:
     line = source.splitlines()[found[0].line - 1]
     assert line[found[0].column - 1 :].startswith(marked), str(error)
     assert f"<source>:{found[0].line}:{found[0].column}: {found[0].message}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("role", "body", "message", "hint"),
+    [
+        (
+            'Temp("A", fill=0)',
+            "S[1, i] = t_one(A[i])",
+            "'S' is Temp('A', fill=0): an array with versions has no fill",
+            "write ln.Temp('A'), or ln.Temp(fill=0)",
+        ),
+        (
+            "Temp(fill=0)",
+            "O[i, i] = t_one(S[i])",
+            "'S' is read and has a fill, but is never written, so that its tiles have no shape",
+            "write some of its tiles, or remove the parameter",
+        ),
+        (
+            f"Temp(fill={2**70})",
+            "S[i] = t_one(A[i])",
+            f"the fill {2**70} of 'S' is too large",
+            "a fill fits 64 bits; write a float",
+        ),
+        (
+            f"Out(fill=-{2**70})",
+            "S[i] = t_one(A[i])",
+            f"the fill -{2**70} of 'S' is too large",
+            "a fill fits 64 bits; write a float",
+        ),
+    ],
+)
+def test_fills_that_cannot_be(role: str, body: str, message: str, hint: str) -> None:
+    error = refused(
+        f"def p(A: In, S: {role}, O: Out, N: int):\n    for i in range(N):\n"
+        f"        O[i, N] = t_one(A[i])\n        {body}\n"
+    )
+    assert message in str(error)
+    assert hint in str(error)
 
 
 def test_all_problems_are_shown_together_in_source_order() -> None:

@@ -164,6 +164,35 @@ def test_the_plain_hostile_program_is_a_program() -> None:
     assert load(program_with([["for", "i", 0, "N", 1, [run("i")]]])) is not None
 
 
+@pytest.mark.parametrize(
+    "role",
+    [
+        ["temp"],
+        ["temp", None],  # as version 1 has it
+        ["temp", None, None, None],
+        ["temp", None, "0"],
+        ["temp", None, [0]],
+        ["temp", None, {"fill": 0}],
+        ["temp", 0, 0],
+        ["temp", "A", 0],
+        ["temp", "B", None],
+        ["temp", "A b", None],
+    ],
+)
+def test_roles_of_intermediate_arrays(role: list[Any]) -> None:
+    statements = [run(0), ["run", "t_one", [["tile", "S", 1, 0]], [["tile", "A", 0]], [], 1]]
+    roles = [["A", "in"], ["O", "out", None], ["N", "size"]]
+    assert load(program_with(statements, [*roles, ["S", "temp", None, 0.5]])) is not None
+    assert load(program_with(statements, [*roles, ["S", *role]])) is None
+
+
+def test_the_first_version_has_no_fills_of_intermediate_arrays() -> None:
+    body = ["p", [["A", "in"], ["O", "out", None], ["S", "temp", None]], [], [], [run(0)], "p.py"]
+    assert load(sealed(body, version=1)) is not None
+    body[1][2] = ["S", "temp", None, 0]
+    assert load(sealed(body, version=1)) is None
+
+
 @pytest.mark.parametrize("depth", [90, 99, 101, 1000, 100_000])
 @pytest.mark.parametrize(
     "wrap",

@@ -221,6 +221,17 @@ def p(A: In, O: Out(fill=0), P: Out, N: int):
     for k in range(N):
         P[k] = t_one(O[0:N, k])
 """,
+    "fill of an intermediate array": """
+def p(A: In, O: Out, P: Out, Q: Temp(fill=-2.5), S: Temp("Q"), N: int):
+    for i in range(N):
+        for j in range(i + 1):
+            Q[i, j] = t_one(A[i, j])
+    for k in range(N):
+        P[k] = t_one(Q[0:N, k])
+        for m in range(N):
+            S[k + 1, k, m] = t_one(S[0, k, m], Q[k, N - 1 - m])
+            O[k, m] = t_one(S[k + 1, k, m])
+""",
     "a constant table": """
 def p(A: In, O: Out, P: Out(fill=0), N: int):
     T = (0, 2, 3, 7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,35 @@ def test_round_trip(sample: Sample) -> None:
         assert "assert" in str(error) or ">=" in str(error) or "<=" in str(error)
         return
     same(other.tasks(), list(one.tasks()), "tasks after a round trip")
+
+
+def test_bytes_of_the_first_version_are_read() -> None:
+    """Jobs that were submitted before intermediate arrays could have a fill are still run."""
+    data = bytes.fromhex((Path(__file__).parent / "golden" / "wire_version_1.hex").read_text("ascii"))
+    program = TileProgram.from_bytes(data)
+    assert program == TileProgram.from_source("""
+def old(A: In, O: Out(fill=-1.5), P: Out(fill=True), Q: Temp, S: Temp("A"), N: int, T: Table):
+    U = (4, 0, -2)
+    assert N >= 1
+    half = N // 2
+    for i in range(N - 1, -1, -1):
+        if i % 3 == 0 and not i > half:
+            S[1, i], P[T[i]] = t_two(S[0, i], A[0:N:2], 0.5, axis=(1, None, 'left'))
+        else:
+            S[1, i] = t_one(A[max(i, U[0])], ceil(log2(i + 1)))
+        Q[i] = t_one(S[1, i], i if i > 2 else -i)
+        O[i, 2**i] = t_one(Q[i], scale=i / 2)
+""")
+    assert program.to_bytes()[4:6] == b"\0\2"
+    assert TileProgram.from_bytes(program.to_bytes()) == program
+
+
+def test_the_fill_of_an_intermediate_array_travels() -> None:
+    source = "def p(A: In, S: Temp(fill={}), O: Out, N: int):\n    S[0, N] = t_one(A[0])\n    O[0] = t_one(S[0, 0])\n"
+    for fill in ("0", "-7", "2.5", "True", "False"):
+        program = TileProgram.from_source(source.format(fill))
+        again = TileProgram.from_bytes(program.to_bytes())
+        assert repr(again.arrays["S"]) == repr(program.arrays["S"]) == f"Temp(of=None, fill={fill})"
 
 
 def test_large_integers_travel_or_are_refused() -> None:
@@ -86,7 +116,8 @@ def test_what_is_said() -> None:
     cases = [
         (b"", "0 bytes are too few"),
         (b"PK\x03\x04" + b"\0" * 60, "it starts with b'PK\\x03\\x04'"),
-        (sealed(BODY, version=9), "format version 9"),
+        (sealed(BODY, version=9), "format version 9; this Linnet reads versions 1 to 2"),
+        (sealed(BODY, version=0), "format version 0; this Linnet reads versions 1 to 2"),
         (BYTES[:-1], "truncated or damaged"),
         (BYTES[:-1] + bytes([BYTES[-1] ^ 1]), "checksum"),
     ]

@@ -26,7 +26,7 @@ HEADER = struct.Struct(">4sHI16s")
 BODY = msgpack.unpackb(BYTES[HEADER.size :])
 
 
-def sealed(body: Any, version: int = 1) -> bytes:
+def sealed(body: Any, version: int = 2) -> bytes:
     """Bytes with a right header and checksum around any body: hostile, not merely damaged."""
     raw = body if isinstance(body, bytes) else msgpack.packb(body)
     return HEADER.pack(b"LNTP", version, len(raw), hashlib.blake2b(raw, digest_size=16).digest()) + raw

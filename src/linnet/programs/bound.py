@@ -186,9 +186,8 @@ class BoundProgram:
         """Number of tasks of each statement."""
         from linnet.programs.counting import count_tasks
 
-        sets = self.program.proof.sets
-        numbers = (count_tasks(sets, s, self.sizes, self.enumerator()) for s in self.program.statements)
-        return tuple(numbers)
+        program = self.program
+        return count_tasks(program.proof.sets, program.statements, self.sizes, self.enumerator())
 
     def profile(self, tile: int | tuple[int, ...] | None = None, dtype: Any = np.float64) -> Profile:
         """Tasks, work, and how parallelism and working set go over time; see Profile."""

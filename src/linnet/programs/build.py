@@ -12,7 +12,7 @@ by Python's operators; `&`, `|`, `~` stand for `and`, `or`, `not`, which Python 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -220,12 +220,20 @@ class ProgramBuilder:
         return self._array(name, In())
 
     def output(self, name: str, fill: bool | int | float | None = None) -> ArrayHandle:
-        """A result."""
+        """A result; tiles inside its grid that no task writes are `fill`."""
         return self._array(name, Out(fill))
 
-    def temp(self, name: str, of: str | ArrayHandle | None = None) -> ArrayHandle:
-        """An intermediate array; with `of`, its version 0 is that array."""
-        return self._array(name, Temp(of.name if isinstance(of, ArrayHandle) else of))
+    def temp(
+        self,
+        name: str,
+        of: str | ArrayHandle | None = None,
+        fill: bool | int | float | None = None,
+    ) -> ArrayHandle:
+        """An intermediate array.
+
+        With `of`, its version 0 is that array; or tiles inside its grid that no task writes are `fill`.
+        """
+        return self._array(name, Temp(of.name if isinstance(of, ArrayHandle) else of, fill))
 
     def _array(self, name: str, role: Role) -> ArrayHandle:
         self._parameters.append(Parameter(name, role))
@@ -267,6 +275,14 @@ class ProgramBuilder:
             self._blocks.pop()
         self._blocks[-1].append(For(name, _expr(start), _expr(stop), _expr(step), tuple(body)))
 
+    def each(self, name: str, steps: range) -> Generator[Index]:
+        """The same for known bounds, and as a loop itself: `for i in b.each("i", range(9))` runs once.
+
+        Whoever builds programs and whoever does at once what they say can then be written to alike.
+        """
+        with self.loop(name, steps.start, steps.stop, *([steps.step] if steps.step != 1 else [])) as index:
+            yield index
+
     @contextmanager
     def when(self, condition: Index) -> Generator[None]:
         """`if condition:`."""
@@ -302,6 +318,10 @@ class ProgramBuilder:
         settled = tuple(a if isinstance(a, Tiles) else _expr(a) for a in args)
         named = tuple((k, v.expr if isinstance(v, Index) else Attribute(v)) for k, v in keywords.items())
         self._blocks[-1].append(Run(kernel, tuple(outputs), settled, named))
+
+    def extend(self, statements: Iterable[Stmt]) -> None:
+        """Statements made elsewhere (`compose.inlined`), put where the next call would stand."""
+        self._blocks[-1].extend(statements)
 
     def build(self, *, verify: bool = True) -> TileProgram:
         """The program; with `verify` it is proved as one from source is."""

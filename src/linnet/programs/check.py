@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from linnet.errors import UnknownKernelError
 from linnet.kernels import registry
+from linnet.programs.check_roles import check_roles
 from linnet.programs.diagnostics import Findings
 from linnet.programs.expressions import names
 from linnet.programs.grammar import (
@@ -122,30 +123,7 @@ class _Checker:
         for expr in program.assumptions:
             self.condition(expr, _Scope(dict(sizes)))
         self.block(program.body, _Scope(dict(sizes)))
-        self.roles()
-
-    def roles(self) -> None:
-        for name, role in self.arrays.items():
-            if isinstance(role, Out) and name not in self.written and not self.partial:
-                self.findings.add(
-                    f"output {name!r} is never written", "write its tiles, or remove the parameter"
-                )
-            if not isinstance(role, Temp) or role.of is None:
-                continue
-            if role.of not in self.arrays:
-                self.findings.add(
-                    f"{name!r} is Temp({role.of!r}), but there is no array {role.of!r}",
-                    "name one of the program's arrays",
-                )
-            elif name in self.ranks:
-                rank, at = self.ranks[name]
-                base = self.ranks.setdefault(role.of, (rank - 1, at))[0]
-                if rank != base + 1:
-                    self.findings.add(
-                        f"{name!r} has {rank} indices, but its version 0 is {role.of!r}, which has {base}",
-                        f"{name}[0, ...] is {role.of}[...]: give {name} {base + 1} indices",
-                        at,
-                    )
+        check_roles(self.arrays, self.ranks, None if self.partial else self.written, self.findings)
 
     # -- statements
 

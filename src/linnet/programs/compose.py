@@ -1,13 +1,19 @@
-"""Two programs one after the other as one program: outputs of the first are inputs of the second."""
+"""Programs made of programs.
+
+`compose` puts one program after another: outputs of the first are inputs of the second.
+`inlined` gives the statements of a program for use inside a larger one, at sizes that are known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from linnet.errors import ProgramError
-from linnet.programs.expressions import substitute, transform
+from linnet.programs.expressions import names as expression_names
+from linnet.programs.expressions import transform
 from linnet.programs.grammar import (
+    ArrayRole,
     Attribute,
     Expr,
     For,
@@ -29,6 +35,8 @@ from linnet.programs.grammar import (
     Tiles,
 )
 from linnet.programs.parse import parse_source
+from linnet.programs.printing import show_expr
+from linnet.programs.simplify import decided, simplified
 
 
 def compose(
@@ -45,12 +53,12 @@ def compose(
         if name not in second.roles(Size):
             known = ", ".join(second.roles(Size)) or "none"
             raise ProgramError(f"{second.name!r} has no size {name!r}; its sizes are {known}")
-    renaming = _Renaming(first, second, joined, scalars)
+    renaming = _Renaming(_changed(first, second, joined, scalars), scalars)
     parameters: list[Parameter] = []
     for parameter in first.parameters:
         role = parameter.role
-        if not keep and parameter.name in joined.values() and role == Out():
-            role = Temp()
+        if not keep and parameter.name in joined.values() and isinstance(role, Out):
+            role = Temp(fill=role.fill)
         parameters.append(Parameter(parameter.name, role))
     known = {p.name for p in parameters}
     for parameter in second.parameters:
@@ -59,7 +67,7 @@ def compose(
             continue
         role = parameter.role
         if isinstance(role, Temp) and role.of:
-            role = Temp(renaming.names.get(role.of, role.of))
+            role = Temp(renaming.names.get(role.of, role.of), role.fill)
         parameters.append(Parameter(name, role))
     tables = dict(first.tables) | {renaming.names.get(n, n): v for n, v in second.tables}
     same = first.file == second.file
@@ -72,6 +80,71 @@ def compose(
         first.file if same else f"{first.file} + {second.file}",
         first.source if same else (),
     )
+
+
+def inlined(
+    program: Program,
+    names: Mapping[str, str],
+    sizes: Mapping[str, int | Expr],
+    tables: Mapping[str, str],
+    prefix: str,
+) -> tuple[Stmt, ...]:
+    """The body of `program` for use inside another program.
+
+    `names` says what each of its arrays is called there, `sizes` what its sizes are (numbers, or
+    expressions over names that are known there), `tables` what its tables are called, constant ones
+    too. Loop variables begin with `prefix`, so that they meet no name of the other program.
+    Scalars are written out, and what the sizes decide is decided: see `simplified`.
+    """
+    arrays = program.roles(In, Out, Temp)
+    constants = dict(program.tables)
+    _need(program, "arrays", arrays, names)
+    _need(program, "sizes", program.roles(Size), sizes)
+    _need(program, "tables", [*program.roles(Table), *constants], tables)
+    _need_apart(program, arrays, names)
+    scalars = {name: _number(program, name, value) for name, value in sizes.items()}
+    taken = {*names.values(), *tables.values()}.union(*map(expression_names, scalars.values()))
+    fresh: dict[str, str] = {}
+    for name in sorted(_locals(program.body)):
+        fresh[name] = made = _free(prefix + name, taken)
+        taken.add(made)
+    renaming = _Renaming({**names, **tables, **fresh}, scalars)
+    for assumption in program.assumptions:
+        if decided(renaming.expr(assumption)) is False:
+            given = ", ".join(f"{n} = {show_expr(e)}" for n, e in scalars.items())
+            raise ProgramError(f"{program.name!r} needs {show_expr(assumption)}, but {given}")
+    known = {tables[name]: values for name, values in constants.items()}
+    return simplified(renaming.block(program.body), known)
+
+
+def _need(program: Program, what: str, known: Collection[str], given: Mapping[str, object]) -> None:
+    """Complain of what is missing, and of what the program does not have."""
+    missing = [name for name in known if name not in given]
+    unknown = [name for name in given if name not in known]
+    if missing or unknown:
+        has = ", ".join(known) or "none"
+        wrong = f"{', '.join(missing)} not given" if missing else f"it has no {', '.join(unknown)}"
+        raise ProgramError(f"{program.name!r} cannot be inlined: its {what} are {has}; {wrong}")
+
+
+def _need_apart(program: Program, arrays: Mapping[str, ArrayRole], names: Mapping[str, str]) -> None:
+    """Only inputs may be one array in the other program: what is written is its own."""
+    for name, role in arrays.items():
+        others = [each for each in arrays if each != name and names[each] == names[name]]
+        if others and not isinstance(role, In):
+            raise ProgramError(
+                f"{program.name!r} cannot be inlined: {name} is written, so it cannot be {names[name]} "
+                f"as {others[0]} is; give each array that is not an input a name of its own"
+            )
+
+
+def _number(program: Program, name: str, value: int | Expr) -> Expr:
+    """A size as an expression."""
+    if isinstance(value, Expr):
+        return value
+    if value < 0:
+        raise ProgramError(f"size {name!r} of {program.name!r} is {value}; sizes are 0 or more")
+    return Int(int(value))
 
 
 def _wires(first: Program, second: Program, wires: Mapping[str, str]) -> dict[str, str]:
@@ -105,52 +178,50 @@ def _size(first: Program, name: str, value: str | int) -> Expr:
             raise ProgramError(f"size {name!r}: {value!r} is not an expression over sizes of {first.name!r}")
 
 
-@dataclass(slots=True)
+def _changed(
+    first: Program, second: Program, wires: Mapping[str, str], scalars: Mapping[str, Expr]
+) -> dict[str, str]:
+    """New names for those of the second program that mean something else, or are taken, in the first."""
+    tables = dict(first.tables)
+    roles = {p.name: p.role for p in first.parameters}
+    taken = {*roles, *tables, *_locals(first.body)}
+    own = {p.name for p in second.parameters} | dict(second.tables).keys()
+    changed = dict(wires)
+    for parameter in second.parameters:
+        name = parameter.name
+        shared = name in roles and type(parameter.role) is type(roles[name])
+        if name in changed or name not in taken or name in scalars:
+            continue
+        if not (shared and isinstance(parameter.role, Size | Table | In)):
+            changed[name] = _fresh(name, taken | own)
+    for name, values in second.tables:
+        if name in taken and tables.get(name) != values:
+            changed[name] = _fresh(name, taken | own)
+    for name in _locals(second.body):
+        if name in {*roles, *tables}:
+            changed[name] = _fresh(name, taken | own)
+    return changed
+
+
+@dataclass(frozen=True, slots=True)
 class _Renaming:
-    """Names of the second program that mean something else, or are taken, in the first."""
+    """Statements with other names, and expressions in the place of sizes."""
 
-    first: Program
-    second: Program
-    wires: dict[str, str]
-    scalars: dict[str, Expr]
-    names: dict[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.names = self.changed()
-
-    def changed(self) -> dict[str, str]:
-        tables = dict(self.first.tables)
-        roles = {p.name: p.role for p in self.first.parameters}
-        taken = {*roles, *tables, *_locals(self.first.body)}
-        own = {p.name for p in self.second.parameters} | dict(self.second.tables).keys()
-        changed = dict(self.wires)
-        for parameter in self.second.parameters:
-            name = parameter.name
-            shared = name in roles and type(parameter.role) is type(roles[name])
-            if name in changed or name not in taken or name in self.scalars:
-                continue
-            if not (shared and isinstance(parameter.role, Size | Table | In)):
-                changed[name] = _fresh(name, taken | own)
-        for name, values in self.second.tables:
-            if name in taken and tables.get(name) != values:
-                changed[name] = _fresh(name, taken | own)
-        for name in _locals(self.second.body):
-            if name in {*roles, *tables}:
-                changed[name] = _fresh(name, taken | own)
-        return changed
+    names: Mapping[str, str]
+    scalars: Mapping[str, Expr]
 
     def expr(self, expr: Expr) -> Expr:
-        names = self.names
+        return transform(expr, self.changed)
 
-        def change(e: Expr) -> Expr | None:
-            match e:
-                case Lookup(table, index) if table in names:
-                    return Lookup(names[table], transform(index, change), at=e.at)
-                case _:
-                    return None
-
-        values: dict[str, Expr] = {a: Name(b) for a, b in names.items()}
-        return substitute(transform(expr, change), values | self.scalars)
+    def changed(self, expr: Expr) -> Expr | None:
+        match expr:
+            case Name(id):
+                given = self.scalars.get(id)
+                return given if given is not None else Name(self.names.get(id, id), at=expr.at)
+            case Lookup(table, index):
+                return Lookup(self.names.get(table, table), self.expr(index), at=expr.at)
+            case _:
+                return None
 
     def block(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         return tuple(self.stmt(s) for s in body)
@@ -198,6 +269,11 @@ def _locals(body: tuple[Stmt, ...]) -> set[str]:
             case Run():
                 pass
     return found
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """`name`, or where it is taken a name like it."""
+    return _fresh(name, taken) if name in taken else name
 
 
 def _fresh(name: str, taken: set[str]) -> str:

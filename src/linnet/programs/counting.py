@@ -57,10 +57,19 @@ class Piece:
     link: tuple[int, int, int]
 
 
-def count_tasks(sets: Sets, statement: Statement, sizes: Mapping[str, int], enumerator: Enumerator) -> int:
-    """How many tasks a statement has."""
+def count_tasks(
+    sets: Sets, statements: Sequence[Statement], sizes: Mapping[str, int], enumerator: Enumerator
+) -> tuple[int, ...]:
+    """How many tasks each statement has."""
+    few = replace(enumerator, most=_FEW)
+    return tuple(_tasks(sets, statement, sizes, few, enumerator) for statement in statements)
+
+
+def _tasks(
+    sets: Sets, statement: Statement, sizes: Mapping[str, int], few: Enumerator, enumerator: Enumerator
+) -> int:
     try:
-        return _enumerated(statement, replace(enumerator, most=_FEW))
+        return _enumerated(statement, few)
     except TooManyRows:
         pass
     try:

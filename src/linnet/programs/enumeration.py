@@ -19,7 +19,7 @@ import numpy.typing as npt
 from linnet.errors import SingleAssignmentError, UnwrittenTileError
 from linnet.programs.diagnostics import Findings
 from linnet.programs.expressions import IntArray, TableValues
-from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp
+from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp, fill_of
 from linnet.programs.statements import Access, Loop, Statement
 from linnet.programs.vectors import vectorised
 from linnet.programs.writers import Part, Written
@@ -302,7 +302,7 @@ class Enumerator:
     def must_be_written(self, access: Access) -> bool:
         """Whether a tile of this array that is read must have a writer (or be version 0)."""
         role = self.roles[access.array]
-        return not (isinstance(role, In) or (isinstance(role, Out) and role.fill is not None))
+        return not isinstance(role, In) and fill_of(role) is None
 
     def check_read(
         self, statement: Statement, access: Access, index: list[IntArray], found: Any, table: Any, rows: Any

@@ -1,7 +1,7 @@
 """The tile-program language on one page.
 
     Program   = name, parameters, tables, assumptions, body
-    Parameter = name : In | Out(fill) | Temp(of) | Size | Table
+    Parameter = name : In | Out(fill) | Temp(of, fill) | Size | Table
     Stmt      = For(variable, start, stop, step, body)
               | If(condition, then, otherwise)
               | Let(name, value)                          a scalar
@@ -214,10 +214,12 @@ class Out:
 class Temp:
     """Role of an intermediate array, deleted when read for the last time.
 
-    `Temp("A")` has versions along its first axis; version 0 is the array A.
+    `Temp("A")` has versions along its first axis; version 0 is the array A. `fill` is the value
+    of tiles inside its grid that no task writes; an array with versions has none.
     """
 
     of: str | None = None
+    fill: bool | int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,11 @@ class Table:
 
 Role = In | Out | Temp | Size | Table
 ArrayRole = In | Out | Temp
+
+
+def fill_of(role: Role) -> bool | int | float | None:
+    """The value of tiles of an array that no task writes; None if each tile that is read must be written."""
+    return role.fill if isinstance(role, Out | Temp) else None
 
 
 @dataclass(frozen=True, slots=True)

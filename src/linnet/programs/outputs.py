@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from linnet.programs.bound import BoundProgram
-from linnet.programs.grammar import Out
+from linnet.programs.grammar import fill_of
 from linnet.tiles import Index, Layout, Tile, TiledArray
 
 
@@ -33,21 +33,19 @@ class Outputs(Mapping[str, TiledArray]):
         return self._written[name]
 
     def __getitem__(self, name: str) -> TiledArray:
-        tiles = self.tiles(name)
         if name not in self._arrays:
+            tiles = dict(self.tiles(name).items())  # they may lie elsewhere: each is brought once
             role = self._bound.program.arrays[name]
-            fill = role.fill if isinstance(role, Out) else None
             grid = self._bound.grid(name) if tiles else None
-            self._arrays[name] = TiledArray.from_tiles(tiles, grid=grid, fill=fill, name=name)
+            self._arrays[name] = TiledArray.from_tiles(tiles, grid=grid, fill=fill_of(role), name=name)
         return self._arrays[name]
 
     def left(self, name: str, layout: Layout, dtype: np.dtype[Any]) -> TiledArray:
         """One array, of a cut that is known, whose tiles stay where they are: on a cluster, perhaps."""
         tiles = self.tiles(name)
-        role = self._bound.program.arrays[name]
-        fill = role.fill if isinstance(role, Out) and role.fill is not None else 0
+        fill = fill_of(self._bound.program.arrays[name])
         missing = {
-            index: np.broadcast_to(np.array(fill, dtype), layout.tile_shape(index))
+            index: np.broadcast_to(np.array(0 if fill is None else fill, dtype), layout.tile_shape(index))
             for index in layout.indices()
             if index not in tiles
         }

@@ -157,14 +157,15 @@ class _Reader(ExpressionReader):
             made = type(plain)(*args, **keywords)
         except (TypeError, ValueError):
             made = None
-        value: Any = getattr(made, "fill", getattr(made, "of", None))
-        wanted = str if isinstance(made, Temp) else (int, float)
-        if made is None or not (value is None or isinstance(value, wanted)):
+        of: Any = getattr(made, "of", None)
+        fill: Any = getattr(made, "fill", None)
+        readable = isinstance(of, str | None) and isinstance(fill, int | float | None)
+        if made is None or not readable:
             made = None
             self.wrong(
                 argument,
                 f"role of {argument.arg!r} cannot be read: {ast.unparse(call)}",
-                'write ln.In, ln.Out, ln.Out(fill=0), ln.Temp, or ln.Temp("A")',
+                'write ln.In, ln.Out, ln.Out(fill=0), ln.Temp, ln.Temp(fill=0), or ln.Temp("A")',
             )
         return made
 

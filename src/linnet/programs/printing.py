@@ -114,10 +114,14 @@ def show_role(role: Role) -> str:
             return "ln.Out"
         case Out(fill):
             return f"ln.Out(fill={fill!r})"
-        case Temp(None):
+        case Temp(None, None):
             return "ln.Temp"
-        case Temp(of):
+        case Temp(of, None):
             return f'ln.Temp("{of}")'
+        case Temp(None, fill):
+            return f"ln.Temp(fill={fill!r})"
+        case Temp(of, fill):
+            return f'ln.Temp("{of}", fill={fill!r})'
         case Table():
             return "ln.Table"
         case _:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from linnet.errors import MissingExtraError, ProgramError
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
 from linnet.programs.enumeration import Enumerator, TooManyRows
-from linnet.programs.grammar import In, Out, Temp
+from linnet.programs.grammar import In, Temp
 from linnet.programs.levels import Formula, affine_levels, asap_levels, level_function
 from linnet.programs.sets import IN, OUT, SET, NotAffine, greatest
 from linnet.programs.statements import Access, Statement
@@ -242,7 +242,7 @@ def _listed_lifetimes(
     np.maximum.at(last, which[len(writes) :], reads[:, -1])
     if isinstance(role, In):
         born[:] = 0
-    elif isinstance(role, Out):  # tiles that nobody writes are a fill value, not a tile
+    else:  # tiles that nobody writes are a fill value, not a tile
         last, born = last[born >= 0], born[born >= 0]
     np.add.at(change, born, 1)
     np.subtract.at(change, last + 1, 1)

@@ -182,8 +182,8 @@ class TileProgram:
         `A="O"` makes input A of `second` the output O of this one; an input with the name of
         an output is joined to it without saying. Sizes and inputs with equal names are shared;
         `sizes={"M": "N + 1"}` gives a size of `second` in terms of this program's. With
-        `keep=False` joined outputs (without a fill) become intermediate and may be deleted. The
-        proofs are made now, unless both parts put theirs off.
+        `keep=False` joined outputs become intermediate, with the fill they have, and are deleted when
+        they were read for the last time. The proofs are made now, unless both parts put theirs off.
         """
         tree = compose(self.tree, second.tree, {**(wires or {}), **more}, sizes or {}, keep)
         return TileProgram(tree, verify=self._verify or second._verify)
@@ -211,16 +211,33 @@ class TileProgram:
         return TileProgram.from_bytes, (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TileProgram) and self.tree == other.tree
+        return self is other or (isinstance(other, TileProgram) and self.tree == other.tree)
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         return hash(self.tree)
 
     def __repr__(self) -> str:
         return show_program(self.tree)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
-            f"tile program {self.name!r} is not called; bind it to sizes, "
-            f"{self.name}.bind({', '.join(f'{n}=...' for n in self.sizes)}), and give that to an engine"
-        )
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Lazy arrays: the outputs of the program on arrays, given by position (the `In` parameters in their
+        order) or by name. Sizes follow from how the arrays are cut where they can; others are given by name.
+        """
+        if not _callers:
+            raise TypeError(
+                f"tile program {self.name!r} can be called on arrays once `linnet` is imported; "
+                f"without it, bind it to sizes and give that to an engine"
+            )
+        return _callers[0](self, arrays, named)
+
+
+_callers: list[Callable[[TileProgram, tuple[Any, ...], dict[str, Any]], Any]] = []
+
+
+def calls_by(caller: Callable[[TileProgram, tuple[Any, ...], dict[str, Any]], Any]) -> None:
+    """Say what calling a program does: rooms above make arrays of its outputs."""
+    _callers[:] = [caller]

@@ -17,7 +17,7 @@ import islpy as isl
 
 from linnet.programs.dependences import Dependences, Edge
 from linnet.programs.diagnostics import Findings
-from linnet.programs.grammar import At, In, Int, Out, Program, Temp
+from linnet.programs.grammar import At, In, Int, Out, Program, Temp, fill_of
 from linnet.programs.sets import IN, OUT, PARAM, SET, NotAffine, Sets, first_point
 from linnet.programs.statements import Access, Statement
 
@@ -257,7 +257,7 @@ class _Prover:
     def is_written(self, statement: Statement, slot: int, access: Access) -> None:
         """Every tile read from an array that is no input has a writer."""
         role = self.arrays[access.array]
-        if isinstance(role, In) or (isinstance(role, Out) and role.fill is not None):
+        if isinstance(role, In) or fill_of(role) is not None:
             return
         missing = self.access(statement.number, "reads", slot)
         if missing is None:
@@ -309,4 +309,9 @@ def _when(names: Sequence[str], sizes: Sequence[int]) -> str:
 def _unwritten_hint(array: str, role: Out | Temp) -> str:
     if isinstance(role, Out):
         return f"write it, narrow the loop, or declare {array}: ln.Out(fill=0)"
-    return f'write it, narrow the loop, or give {array} a base: ln.Temp("A") makes version 0 the input A'
+    if role.of:
+        return "write it, or narrow the loop"
+    return (
+        f"write it, narrow the loop, declare {array}: ln.Temp(fill=0), or give it a base: "
+        'ln.Temp("A") makes version 0 the input A'
+    )

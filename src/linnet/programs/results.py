@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from linnet.errors import KernelError, LinAlgError, LinnetError
+from linnet.errors import KernelError, LinAlgError, LinnetError, MatrixError
 from linnet.programs.bound import BoundProgram
 from linnet.programs.compiled import Call
 from linnet.programs.grammar import Task
@@ -64,16 +64,32 @@ def _amount(result: Any) -> str:
     return f"{len(result)} results" if _is_several(result) else f"a {type(result).__name__}"
 
 
-def failure(error: Exception, bound: BoundProgram, task: Task, call: Call) -> LinnetError:
+def text_of(error: BaseException) -> str:
+    """What an error says, as text that can be stored and sent, whatever it is made of.
+
+    >>> text_of(ValueError("a file named \\udcff"))
+    'a file named \\\\udcff'
+    """
+    try:
+        said = str(error)
+    except Exception as raised:
+        said = f"(its text cannot be made: {type(raised).__name__})"
+    return said.encode("utf-8", "backslashreplace").decode()
+
+
+def failure(error: BaseException, bound: BoundProgram, task: Task, call: Call) -> LinnetError:
     """The error of a kernel, with the task, its tiles, and its line in the program."""
     where = bound.where(task)
     keys = tuple(dict.fromkeys(operands(call.args)))
     shown = ", ".join(map(repr, keys[:6])) + (f" and {len(keys) - 6} more" if len(keys) > 6 else "")
+    if isinstance(error, MatrixError):
+        return LinAlgError(str(error), task=task, tiles=keys, where=where)
     place = f"{call.kernel}({shown}) -> {', '.join(map(repr, call.outputs))}\n  in {where}"
     if isinstance(error, np.linalg.LinAlgError):
         return LinAlgError(f"{error}: {place}", task=task, tiles=keys, where=where)
-    return KernelError(
-        f"kernel {call.kernel!r} raised {type(error).__name__}: {error}\n  at {place}",
+    return KernelError.of(
+        type(error),
+        f"kernel {call.kernel!r} raised {type(error).__name__}: {text_of(error)}\n  at {place}",
         task=task,
         tiles=keys,
         where=where,

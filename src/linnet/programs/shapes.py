@@ -1,14 +1,15 @@
 """Shapes and dtypes of tiles before they are written, from what kernels declare.
 
-Needed where a task reads a tile of an `Out(fill=...)` array that nobody writes: the tile
-has to be made, and its neighbours that tell its size may not be there yet.
+Needed where a task reads a tile that nobody writes, of an array with a fill: the tile has to be
+made, and its neighbours that tell its size may not be there yet, or not any more.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,7 +19,8 @@ from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs.bound import BoundProgram
 from linnet.programs.compiled import Call
-from linnet.tiles import TiledArray, TileKey
+from linnet.programs.grammar import fill_of
+from linnet.tiles import Tile, TiledArray, TileKey
 
 
 class Description(NamedTuple):
@@ -44,26 +46,85 @@ class Shapes:
         self._bound = bound
         self._inputs = inputs
         self._known: dict[TileKey, Description] = {}
+        self._beside: dict[tuple[str, int, int], TileKey] = {}
+        """Tiles that are written, by their array, an axis, and their place along it."""
 
-    def filled(self, key: TileKey) -> Description:
-        """A tile that nobody writes: along each axis as long as the tiles that somebody does write."""
-        lengths: list[int] = []
-        dtype: np.dtype[Any] | None = None
-        for axis in range(len(key.index)):
-            neighbour = self._neighbour(key, axis)
-            described = self.describe(neighbour)
-            if len(described.shape) != len(key.index):
+    def is_filled(self, key: TileKey) -> bool:
+        """Whether a tile is one that nobody writes, of an array with a fill."""
+        filled = fill_of(self._bound.program.arrays[key.array]) is not None
+        return filled and self._bound.writer(key) is None
+
+    def fill(self, key: TileKey) -> Tile | None:
+        """A tile that nobody writes, of the fill value of its array; None if that has no fill."""
+        if not self.is_filled(key):
+            return None
+        shape, dtype = self.describe(key)
+        tile = np.full(shape, fill_of(self._bound.program.arrays[key.array]), dtype, order="F")
+        tile.setflags(write=False)
+        return tile
+
+    def describe(self, key: TileKey) -> Description:
+        """A tile of an input, one that some task writes, or one that is filled.
+
+        One that nobody writes is along each axis as long as the tiles that somebody does write.
+        """
+        pending = [key]
+        opened: set[TileKey] = set()
+        """Tiles that wait for others to be described."""
+        while pending:
+            current = pending[-1]
+            if current in self._known:
+                pending.pop()
+                continue
+            if current.array in self._inputs:
+                array = self._inputs[current.array]
+                self._known[current] = Description(array.layout.tile_shape(current.index), array.dtype)
+                continue
+            task = self._bound.writer(current)
+            call = None if task is None else self._bound.call(task)
+            asked = self._neighbours(current) if call is None else list(operands(call.args))
+            unknown = [each for each in asked if each not in self._known]
+            for each in unknown:
+                if each in opened:
+                    raise InputError(
+                        f"the shapes of {current} and {each} are unknown: each follows from the other; "
+                        "a tile that nobody writes needs one beside it that is not made from it"
+                    )
+            if unknown:
+                opened.add(current)
+                pending.extend(unknown)
+            elif call is None:
+                self._known[current] = self._like(current, asked)
+            else:
+                self._declare(call)
+        return self._known[key]
+
+    def _like(self, key: TileKey, neighbours: Sequence[TileKey]) -> Description:
+        """A tile that nobody writes, from those beside it."""
+        if not neighbours:
+            raise InputError(f"the shape of {key} is unknown: nobody writes it, and it is the only tile")
+        described = [self._known[each] for each in neighbours]
+        for neighbour, each in zip(neighbours, described, strict=True):
+            if len(each.shape) != len(key.index):
                 raise InputError(
                     f"the shape of {key} is unknown: its neighbour {neighbour} has "
-                    f"{len(described.shape)} axes but {len(key.index)} indices"
+                    f"{len(each.shape)} axes but {len(key.index)} indices"
                 )
-            lengths.append(described.shape[axis])
-            dtype = described.dtype
-        assert dtype is not None
-        return Description(tuple(lengths), dtype)
+        lengths = tuple(each.shape[axis] for axis, each in enumerate(described))
+        return Description(lengths, described[-1].dtype)
+
+    def _neighbours(self, key: TileKey) -> list[TileKey]:
+        """For each axis a tile that is written, at the same place along it."""
+        return [self._neighbour(key, axis) for axis in range(len(key.index))]
 
     def _neighbour(self, key: TileKey, axis: int) -> TileKey:
-        """A tile that is written, at the same place along one axis."""
+        place = (key.array, axis, key.index[axis])
+        found = self._beside.get(place)
+        if found is None:
+            found = self._beside[place] = self._found(key, axis)
+        return found
+
+    def _found(self, key: TileKey, axis: int) -> TileKey:
         extents = [range(n) for n in self._bound.grid(key.array)]
         extents[axis] = range(key.index[axis], key.index[axis] + 1)
         for index in itertools.product(*extents):
@@ -75,37 +136,14 @@ class Shapes:
             f"along axis {axis} is written"
         )
 
-    def describe(self, key: TileKey) -> Description:
-        """A tile of an input, or one that some task writes."""
-        pending = [key]
-        while pending:
-            current = pending[-1]
-            if current in self._known:
-                pending.pop()
-                continue
-            if current.array in self._inputs:
-                array = self._inputs[current.array]
-                self._known[current] = Description(array.layout.tile_shape(current.index), array.dtype)
-                continue
-            task = self._bound.writer(current)
-            if task is None:
-                self._known[current] = self.filled(current)
-                continue
-            call = self._bound.call(task)
-            unknown = [operand for operand in operands(call.args) if operand not in self._known]
-            if unknown:
-                pending.extend(unknown)
-            else:
-                self._declare(call)
-        return self._known[key]
-
     def _declare(self, call: Call) -> None:
         described = {operand: self._known[operand] for operand in operands(call.args)}
-        results = declared(call, described)
+        results = declared(call, described) or inferred(call, described)
         if results is None:
             raise InputError(
                 f"the shapes of {', '.join(map(repr, call.outputs))} are needed before the tiles are there, "
-                f"but kernel {call.kernel!r} declares none; give it shape=..."
+                f"but kernel {call.kernel!r} declares none, and they could not be found out by trying it on "
+                "small tiles; give it shape=..."
             )
         self._known.update(results)
 
@@ -130,6 +168,66 @@ def declared(call: Call, described: Mapping[TileKey, Description]) -> dict[TileK
         for key, one, kind in _paired(keys, shape, dtype):
             found[key] = Description(tuple(one), np.dtype(kind))
     return found
+
+
+def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description] | None:
+    """The results of a call from what its kernel makes of small tiles; None if that tells nothing.
+
+    Each length is replaced by a small one of its own, twice: what follows the operands is told from what
+    is always so long.
+    """
+    first, second = (_tried(call, described, lengths) for lengths in (_SMALL_LENGTHS, _OTHER_LENGTHS))
+    if first is None or second is None:
+        return None
+    found: dict[TileKey, Description] = {}
+    for (key, tile, large), (_, other, large_again) in zip(first, second, strict=True):
+        if tile.ndim != other.ndim:
+            return None
+        lengths: list[int] = []
+        for short, again in zip(tile.shape, other.shape, strict=True):
+            if large.get(short) is not None and large.get(short) == large_again.get(again):
+                lengths.append(large[short])
+            elif short == again:
+                lengths.append(short)
+            else:
+                return None
+        found[key] = Description(tuple(lengths), tile.dtype)
+    return found
+
+
+_SMALL_LENGTHS = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+_OTHER_LENGTHS = (6, 9, 14, 16, 21, 25, 27, 32, 34, 39)
+
+
+def _tried(
+    call: Call, described: Mapping[TileKey, Description], lengths: Sequence[int]
+) -> list[tuple[TileKey, Tile, dict[int, int]]] | None:
+    """What a kernel makes of small tiles, each result with its key and what each length stands for."""
+    from linnet.programs.results import matched
+
+    known = sorted({length for each in described.values() for length in each.shape if length > 1})
+    if len(known) > len(lengths):
+        return None
+    short = dict(zip(known, lengths, strict=False)) | {0: 0, 1: 1}
+    rng = np.random.default_rng(0)
+
+    def tile(key: TileKey) -> Tile:
+        shape = tuple(short[length] for length in described[key].shape)
+        made = np.asarray(rng.random(shape))
+        if len(shape) == 2 and shape[0] == shape[1]:
+            made = made + made.T + 4 * shape[0] * np.eye(shape[0])  # one that can be factored
+        return made.astype(described[key].dtype)
+
+    kernel = get_kernel(call.kernel)
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = kernel.function(*mapped(call.args, tile), **call.attributes)
+        pairs = matched(result, kernel.outputs, call)
+    except Exception:
+        return None  # whatever it says of these tiles, it may take the real ones
+    back = {few: many for many, few in short.items() if many > 1}
+    return [(key, each, back) for key, each in pairs]
 
 
 def _dtypes(kernel: Kernel, call: Call, described: Mapping[TileKey, Description]) -> tuple[Any, ...]:

@@ -3,6 +3,8 @@
 `framing` says what stands before the body. The body is msgpack: nested lists whose first entry names
 the kind of node. Loading trusts nothing: sizes, depths, kinds, names and numbers are all checked, then the
 program goes through the same structural checks as one read from source. Kernels travel by name.
+
+Version 2 says the fill of an intermediate array. Version 1, where these had none, is still read.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import msgpack
 
 from linnet.errors import LinnetError, WireError
 from linnet.programs.check import check
-from linnet.programs.framing import framed, unframed
+from linnet.programs.framing import framed, unframed, version_of
 from linnet.programs.grammar import (
     ARITHMETIC,
     COMPARISONS,
@@ -51,14 +53,14 @@ from linnet.programs.grammar import (
 )
 
 MAGIC = b"LNTP"
-VERSION = 1
+VERSION = 2
+OLDEST = 1
 MAX_BYTES = 16 << 20
 MAX_DEPTH = 100
 MAX_NODES = 200_000
 MAX_NAME = 100
 
 _BINARY = (*ARITHMETIC, *COMPARISONS, *CONNECTIVES)
-
 
 _BAD = (ValueError, TypeError, KeyError, IndexError, RecursionError, OverflowError, msgpack.UnpackException)
 """What reading bytes that are no program may raise on the way."""
@@ -75,24 +77,16 @@ def to_bytes(program: Program) -> bytes:
 
 def from_bytes(data: bytes | bytearray | memoryview) -> Program:
     """The program in `data`; WireError when there is none."""
-    body = unframed(data, MAGIC, VERSION, "a tile program", most=MAX_BYTES)
+    body = unframed(data, MAGIC, VERSION, "a tile program", most=MAX_BYTES, oldest=OLDEST)
     try:
         data_ = msgpack.unpackb(body, raw=False, strict_map_key=True, use_list=True)
-        program = _Loader().program(data_)
+        program = _Loader(version_of(data)).program(data_)
         check(program, kernels=False)
     except WireError:
         raise
     except LinnetError as error:
         raise WireError(f"the tile program is not valid: {error}") from error
-    except (
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        RecursionError,
-        OverflowError,
-        msgpack.UnpackException,
-    ) as error:
+    except _BAD as error:
         raise WireError(f"the tile program cannot be read: {type(error).__name__}: {error}") from error
     return program
 
@@ -117,8 +111,8 @@ def _role(role: Role) -> list[Any]:
             return ["in"]
         case Out(fill):
             return ["out", fill]
-        case Temp(of):
-            return ["temp", of]
+        case Temp(of, fill):
+            return ["temp", of, fill]
         case Size():
             return ["size"]
         case Table():
@@ -178,7 +172,8 @@ def _expr(expr: Expr) -> Any:
 class _Loader:
     """Rebuilds nodes, counting them and their depth."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int) -> None:
+        self.version = version
         self.nodes = 0
 
     def count(self, depth: int) -> None:
@@ -207,8 +202,10 @@ class _Loader:
                 return In()
             case ["out", None | bool() | int() | float() as fill]:
                 return Out(fill)
-            case ["temp", None | str() as of]:
+            case ["temp", None | str() as of] if self.version == 1:
                 return Temp(of if of is None else _name(of))
+            case ["temp", None | str() as of, None | bool() | int() | float() as fill] if self.version > 1:
+                return Temp(of if of is None else _name(of), fill)
             case ["size"]:
                 return Size()
             case ["table"]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import operator
 import os
 import re
 from functools import cache
@@ -45,6 +47,26 @@ def amount(given: float | str, what: str = "memory") -> int:
     if size < 1:
         raise InputError(f'{what}={given!r}: give bytes as a number, or as text such as "2 GB" or "512 MiB"')
     return size
+
+
+def count(given: object, what: str = "workers", least: int = 1, instead: str = "") -> int:
+    """How many there are of something; `what` is for messages, and `instead` what else may be given.
+
+    >>> count(2)
+    2
+    >>> count(2.5, instead="None for one per core")
+    Traceback (most recent call last):
+        ...
+    linnet.errors.InputError: workers=2.5: give at least 1, a whole number, or None for one per core
+    """
+    number = least - 1
+    if not isinstance(given, bool):
+        with contextlib.suppress(TypeError):
+            number = operator.index(given)  # type: ignore[arg-type]
+    if number < least:
+        or_else = f", or {instead}" if instead else ""
+        raise InputError(f"{what}={given!r}: give at least {least}, a whole number{or_else}")
+    return number
 
 
 @cache

@@ -127,7 +127,7 @@ def decoded(data: Buffer, name: str = "tile", *, verify: bool = True) -> NDArray
            [0., 1.]])
     >>> decoded(stored[:-1], "A[0, 0]")
     Traceback (most recent call last):
-    linnet.errors.DamagedTileError: A[0, 0]: 159 bytes where the header says 160: truncated; delete ...
+    linnet.errors.DamagedTileError: A[0, 0]: 159 bytes where the header says 160: truncated; resume ...
     """
     data = memoryview(data)
     if data.format != "B":
@@ -219,11 +219,16 @@ def _checksum(data: Buffer) -> int:
 
 
 def _damaged(name: str, why: str) -> NoReturn:
-    advice = "delete it, then resume the job: what is missing is computed again"
+    advice = "resume the job: what is damaged or missing is computed again"
     raise DamagedTileError(f"{name}: {why}; {advice}")
 
 
 # ---- dtypes ------------------------------------------------------------------------
+
+
+def check_dtype(dtype: np.dtype[Any]) -> None:
+    """InputError if tiles of this dtype cannot be stored."""
+    _text(dtype)
 
 
 @lru_cache(maxsize=256)

@@ -89,6 +89,14 @@ class Layout:
         """How many tiles along each axis."""
         return tuple(len(edges) - 1 for edges in self.boundaries)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether there is one tile, which is the whole array."""
+        for edges in self.boundaries:  # noqa: SIM110  asked for at every small operation
+            if len(edges) != 2:
+                return False
+        return True
+
     def tile_shape(self, index: Index) -> tuple[int, ...]:
         """Shape of one tile."""
         self.check(index)

@@ -99,7 +99,7 @@ def test_chol_lies_as_its_tile(n, dtype, order, mine):
     st.booleans(),
     st.booleans(),
 )
-def test_products(m, n, inner, dtype, order_a, order_b, conjugate_a, conjugate_b):
+def test_products(m, n, inner, dtype, order_a, order_b, turned_a, turned_b):
     a = [random(k, m, k, dtype, order_a) for k in inner]
     b = [random(k + 50, k, n, dtype, order_b) for k in inner]
     expected = sum((x @ y for x, y in zip(a, b, strict=True)), np.zeros((m, n), dtype))
@@ -107,14 +107,12 @@ def test_products(m, n, inner, dtype, order_a, order_b, conjugate_a, conjugate_b
     first = kernels.gemm(a[0], b[0])
     near(first, a[0] @ b[0], dtype, inner[0])
     near(kernels.gemm_add(first, a[0], b[0]), 2 * (a[0] @ b[0]), dtype, inner[0])
-    turned = sum(
-        (
-            (x.conj() if conjugate_a else x) @ (y.conj() if conjugate_b else y)
-            for x, y in zip(a, b, strict=True)
-        ),
-        np.zeros((m, n), dtype),
-    )
-    near(kernels.gemm_conjugate(a, b, int(conjugate_a), int(conjugate_b)), turned, dtype, sum(inner))
+    # Several tiles at once, of factors that are perhaps given by their transposes.
+    turned = tuple(place for place, flag in enumerate((turned_a, turned_b)) if flag)
+    left = [[x.T] for x in a] if turned_a else [a]
+    right = [[y.T for y in b]] if turned_b else [[y] for y in b]
+    ((found,),) = kernels.gemm_block(left, right, turned=turned)
+    near(found, expected, dtype, sum(inner))
 
 
 def test_rows_stay_rows():

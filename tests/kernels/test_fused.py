@@ -32,11 +32,11 @@ def way(request, monkeypatch):
     """How tiles are run: all at once, in pieces, and in pieces so small that every edge shows."""
     _choose(monkeypatch, request.param)
     yield request.param
-    FUSED._plan.cache_clear()
+    FUSED._read.cache_clear()
 
 
 def _choose(monkeypatch, way):
-    FUSED._plan.cache_clear()
+    FUSED._read.cache_clear()
     if way != "straight":
         monkeypatch.setattr(FUSED, "_STRAIGHT", 1)
     if way == "crumbs":
@@ -139,7 +139,7 @@ def test_any_chain_gives_what_numpy_gives(chain, data, way):
             steps=steps,
             results=tuple(("map", value) for value in wanted),
         )
-    FUSED._plan.cache_clear()
+    FUSED._read.cache_clear()
     results = results if len(wanted) > 1 else [results]
     for result, value in zip(results, wanted, strict=True):
         same(result, np.broadcast_to(values[value], shape))
@@ -171,7 +171,7 @@ def test_operands_may_be_overwritten(chain, data, way):
             results=tuple(("map", value) for value in wanted),
             overwrite=free,
         )
-    FUSED._plan.cache_clear()
+    FUSED._read.cache_clear()
     for result, correct in zip(results if len(wanted) > 1 else [results], expected, strict=True):
         same(result, correct)
     for at, (x, old) in enumerate(zip(operands, before, strict=True)):
@@ -206,7 +206,7 @@ def test_folds_of_a_chain(chain, data, way):
             steps=steps,
             results=(*results, ("map", len(values) - 1)),
         )
-    FUSED._plan.cache_clear()
+    FUSED._read.cache_clear()
     oracles = {
         "any": np.any,
         "all": np.all,
@@ -335,7 +335,7 @@ def test_a_row_is_worked_on_once(way):
                 steps=(("exp", 1), ("multiply", 0, 2), ("add", 3, 0)),
                 results=(("map", 4),),
             )
-        FUSED._plan.cache_clear()
+        FUSED._read.cache_clear()
     assert calls == [30]
 
 

@@ -226,8 +226,9 @@ def test_docstring_examples(name):
     """doctest does not look inside kernels, so this does."""
     function = kernels.get(name).function
     examples = doctest.DocTestFinder().find(function, name, globs=dict(function.__globals__))
-    # Kernels on files take what the functions on files give them: those have the examples.
-    on_files = function.__module__ == "linnet.kernels.files"
-    assert on_files or any(example.examples for example in examples), f"kernel {name} has no example"
+    # Kernels on files, and on matrices that LAPACK takes whole, take what functions on files and of linear
+    # algebra give them: those have the examples.
+    elsewhere = function.__module__ in ("linnet.kernels.files", "linnet.kernels.lapack")
+    assert elsewhere or any(example.examples for example in examples), f"kernel {name} has no example"
     for example in examples:
         assert doctest.DocTestRunner().run(example).failed == 0

@@ -13,10 +13,12 @@ from linnet.kernels import (
     files,
     gather,
     histograms,
+    lapack,
     lu,
     moves,
     norms,
     panels,
+    pivots,
     quantiles,
     reshaping,
     sampling,
@@ -36,7 +38,7 @@ from linnet.kernels.folds import fold_join
 from linnet.kernels.fused import fused
 from linnet.kernels.lq import gelqt, gemlqt, tplqt, tpmlqt
 from linnet.kernels.positions import arg_join, arg_tile
-from linnet.kernels.products import gemm, gemm_add, gemm_block, gemm_conjugate
+from linnet.kernels.products import gemm, gemm_add, gemm_block
 from linnet.kernels.qr import gemqrt, geqrt, tpmqrt, tpqrt
 from linnet.kernels.registry import Kernel, get, kernel, names
 
@@ -64,18 +66,19 @@ __all__ = [
     "gemm",
     "gemm_add",
     "gemm_block",
-    "gemm_conjugate",
     "gemqrt",
     "geqrt",
     "get",
     "histograms",
     "kernel",
+    "lapack",
     "lu",
     "moves",
     "names",
     "norms",
     "nothing",
     "panels",
+    "pivots",
     "quantiles",
     "reshaping",
     "sampling",

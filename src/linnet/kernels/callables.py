@@ -6,14 +6,21 @@ under it, and when it is let go of, the function goes too.
 
 A function that can be imported has its import name (`module:function`). Another process finds it under that
 name if it was told to `allow` the module, never otherwise; other functions stay in their process.
+
+What we put around a function of the user's is a `Wrapper`, never a closure: it is data with a function in it,
+and so can be pickled where the function can.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import itertools
+import pickle
 import sys
 import threading
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -30,6 +37,21 @@ class Name(str):
     """The name of a function, and the function."""
 
     function: Callable[..., Any]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return held, (self.function,)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Wrapper:
+    """A function with what goes around it; errors know it by the name of that function."""
+
+    function: Callable[..., Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__name__", "__qualname__") and "function" in self.__dict__:
+            return getattr(self.function, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
 
 _names: WeakValueDictionary[str, Name] = WeakValueDictionary()
@@ -77,6 +99,47 @@ def import_name(function: Callable[..., Any]) -> str | None:
     if not module or module == "__main__" or not name.isidentifier():
         return None
     return f"{module}:{name}" if getattr(sys.modules.get(module), name, None) is function else None
+
+
+def check_portable(function: Any) -> None:
+    """Refuse to pickle a function, or what is made of one, that no other process could find by its name.
+
+    >>> check_portable(functools.partial(len))
+    >>> check_portable(functools.partial(lambda x: x))
+    Traceback (most recent call last):
+    _pickle.PicklingError: the function <lambda> (<doctest ...>, line 1) has no name that another ...
+    """
+    if isinstance(function, types.FunctionType):
+        if not _is_importable(function):
+            code = function.__code__
+            raise pickle.PicklingError(
+                f"the function {function.__qualname__} ({code.co_filename}, line {code.co_firstlineno}) has "
+                "no name that another process could import it by, and arrays are pickled with the names of "
+                "functions alone; define it with def at the top of a module, or compute() the array first"
+            )
+        return
+    for each in _ingredients(function):
+        check_portable(each)
+
+
+def _is_importable(function: types.FunctionType) -> bool:
+    found: Any = sys.modules.get(function.__module__)
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function
+
+
+def _ingredients(given: Any) -> Iterable[Any]:
+    """What may hold a function in something that is called."""
+    if isinstance(given, functools.partial):
+        return (given.func, *given.args, *given.keywords.values())
+    if isinstance(given, np.vectorize):
+        return (given.pyfunc,)  # pyright: ignore[reportAttributeAccessIssue]
+    if dataclasses.is_dataclass(given) and not isinstance(given, type):
+        return tuple(getattr(given, field.name) for field in dataclasses.fields(given))
+    if isinstance(given, tuple | list):
+        return given
+    return given.values() if isinstance(given, dict) else ()
 
 
 def allow(module: str) -> None:

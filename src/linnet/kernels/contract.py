@@ -30,8 +30,10 @@ _PIECE = 1 << 20
 """Bytes that products in between may take: what stays in the cache of a core."""
 
 
-def _promoted(*operands: Any) -> np.dtype[Any]:
-    """The dtype of the result, as NumPy promotes."""
+def _promoted(*operands: Any, dtype: str | None = None, **_: Any) -> np.dtype[Any]:
+    """The dtype of the result: the one asked for, else as NumPy promotes."""
+    if dtype is not None:
+        return np.dtype(dtype)
     dtypes = {np.dtype(each) for operand in operands for each in _flat(operand)}
     common = np.result_type(*dtypes)
     if common.kind not in "biufc":
@@ -42,7 +44,7 @@ def _promoted(*operands: Any) -> np.dtype[Any]:
     return common.newbyteorder("=")
 
 
-def _result_shape(*operands: Any, spec: str, over: Sequence[str] | None = None) -> tuple[int, ...]:
+def _result_shape(*operands: Any, spec: str, **_: Any) -> tuple[int, ...]:
     inputs, out = split(spec)
     lengths: dict[str, int] = {}
     for letters, operand in zip(inputs, operands, strict=True):
@@ -50,14 +52,16 @@ def _result_shape(*operands: Any, spec: str, over: Sequence[str] | None = None) 
     return tuple(lengths[c] for c in out)
 
 
-def _work(*operands: Any, spec: str, over: Sequence[str] | None = None) -> float:
+def _work(*operands: Any, spec: str, over: Sequence[str] | None = None, **_: Any) -> float:
     names = _levels(operands, spec, over)
     root = tree(spec, tuple(_first(operand) for operand in operands), names)
     return _Shapes(operands, names).flops(root, {})
 
 
 @kernel("contract", shape=_result_shape, dtype=_promoted, flops=_work)
-def contract(*operands: Tile | list[Any], spec: str, over: Sequence[str] | None = None) -> Tile:
+def contract(
+    *operands: Tile | list[Any], spec: str, over: Sequence[str] | None = None, dtype: str | None = None
+) -> Tile:
     """The sum of products that `spec` says, as in `np.einsum`; letters only, and the result spelt out.
 
     >>> contract(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), spec="ik,kj->ij")
@@ -82,16 +86,21 @@ def contract(*operands: Tile | list[Any], spec: str, over: Sequence[str] | None 
 
     If both operands are the same memory and the product is one of a matrix with its own transpose,
     half of it is computed and mirrored. float16 is computed in float32.
+
+    `dtype` is that of the products and of their sum, where it is to be wider than the operands make it.
+
+    >>> contract(np.int8([100]), np.int8([100]), spec="i,i->i", dtype="int64")
+    array([10000])
     """
     names = _levels(operands, spec, over)
-    dtype = _promoted(*([tile.dtype for tile in _flat(operand)] for operand in operands))
+    result = _promoted(*([tile.dtype for tile in _flat(operand)] for operand in operands), dtype=dtype)
     shapes = tuple(_first(operand).shape for operand in operands)
     for letters, shape in zip(split(spec)[0], shapes, strict=True):
         if len(letters) != len(shape):
             raise ValueError(f"contract expects tiles of {len(letters)} axes for {letters!r}, got {shape}")
     root = tree(spec, shapes, names)
-    computing = np.dtype(np.float32) if dtype.char == "e" else dtype
-    return _Tiles(operands, names, computing).whole(root, spec).astype(dtype, copy=False)
+    computing = np.dtype(np.float32) if result.char == "e" else result
+    return _Tiles(operands, names, computing).whole(root, spec).astype(result, copy=False)
 
 
 class _Ranges:

@@ -47,14 +47,38 @@ def reduce_tile(x: Tile, *, ufunc: str, axis: int) -> Tile:
 
 
 def _reduce(ufunc: np.ufunc, x: Tile, axis: int) -> Any:
-    # The dtype has been settled before: a sum of int8 that is asked for stays int8.
-    dtype = x.dtype if ufunc in (np.add, np.multiply) else None
-    return ufunc.reduce(x, axis=axis, dtype=dtype, keepdims=True)
+    return ufunc.reduce(x, axis=axis, dtype=_own_dtype(ufunc, x), keepdims=True)
 
 
 def _accumulate(ufunc: np.ufunc, x: Tile, axis: int) -> Any:
-    dtype = x.dtype if ufunc in (np.add, np.multiply) else None
-    return ufunc.accumulate(x, axis=axis, dtype=dtype)
+    return ufunc.accumulate(x, axis=axis, dtype=_own_dtype(ufunc, x))
+
+
+def _own_dtype(ufunc: np.ufunc, x: Tile) -> np.dtype[Any] | None:
+    """The dtype to ask for, so that a sum of int8 stays int8: it has been settled before.
+
+    Ufuncs take no dtype with a unit; sums of such keep theirs anyway.
+    """
+    return x.dtype if ufunc in (np.add, np.multiply) and x.dtype.kind not in "mM" else None
+
+
+@kernel(
+    "reduceat_tile",
+    shape=lambda x, starts, *, axis, **_: tuple(starts[0] if a == axis else n for a, n in enumerate(x)),
+    dtype=lambda x, starts, **_: x,
+    flops=_work,
+)
+def reduceat_tile(x: Tile, starts: Tile, *, ufunc: str, axis: int) -> Tile:
+    """`ufunc.reduce` of the parts of an axis that begin at these ascending positions.
+
+    >>> reduceat_tile(np.array([1, 2, 3, 4]), np.array([0, 3]), ufunc="add", axis=0)
+    array([6, 4])
+    """
+    return quietly(_reduceat, binary(ufunc), x, starts, axis)
+
+
+def _reduceat(ufunc: np.ufunc, x: Tile, starts: Tile, axis: int) -> Tile:
+    return np.asarray(ufunc.reduceat(x, starts, axis=axis, dtype=_own_dtype(ufunc, x)))
 
 
 @kernel("accumulate_tile", shape=lambda shape, **_: tuple(shape), flops=_work)
@@ -78,6 +102,9 @@ def accumulate_from(x: Tile, before: Tile, place: int, *, ufunc: str, axis: int)
 
 
 def _accumulate_from(ufunc: np.ufunc, x: Tile, before: Tile, place: int, axis: int) -> Tile:
-    made = np.asarray(_accumulate(ufunc, x, axis))
-    start = before[(*(slice(None),) * axis, slice(place, place + 1))]
-    return np.asarray(ufunc(start, made, out=made))
+    lead = (slice(None),) * axis
+    started = np.array(x)
+    # Started before it goes on: what a tile makes alone may be beyond the range where all together is not.
+    first = started[(*lead, slice(0, 1))]
+    ufunc(before[(*lead, slice(place, place + 1))], first, out=first)
+    return np.asarray(_accumulate(ufunc, started, axis))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.errors import NotPositiveDefiniteError
+from linnet.errors import MatrixError, NotPositiveDefiniteError
 from linnet.kernels.fortran import (
     Matrix,
     address,
@@ -39,9 +39,26 @@ from linnet.kernels.substitution import solve_triangle
 Shape = tuple[int, int]
 
 
-@kernel("chol", shape=lambda s: s, dtype=promote, flops=lambda s: s[0] ** 3 / 3, inplace=0)
-def chol(s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
+@kernel(
+    "chol",
+    shape=lambda s, *_, **__: s,
+    dtype=lambda s, *_, **__: promote(s),
+    flops=lambda s, *_, **__: s[0] ** 3 / 3,
+    inplace=0,
+    refuses=True,
+)
+def chol(
+    s: Matrix,
+    number: int | None = None,
+    before: int = 0,
+    *,
+    stack: tuple[int, ...] | None = None,
+    overwrite: Sequence[int] = (),
+) -> Matrix:
     """The lower triangular `L` with `L·Lᴴ = S`. Only the lower triangle of `S` is read.
+
+    The others are for the error: which tile on the diagonal it is, how many rows of the matrix come before
+    it, and which matrix of a stack it is.
 
     >>> chol(np.array([[4.0, 0.0], [2.0, 2.0]]))
     array([[2., 0.],
@@ -57,8 +74,13 @@ def chol(s: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
     by_columns = is_fortran(factor)
     stored, half = (factor, b"L") if by_columns else (factor.T, b"U")
     routine("potrf", code)(half, integer(n), address(stored), leading(stored), ctypes.byref(info))
-    if info.value > 0:
+    if info.value > 0 and number is None:
         raise NotPositiveDefiniteError(info.value)
+    if info.value > 0:
+        raise MatrixError(
+            f"{of_stack(stack)}the matrix is not positive definite: its leading minor of order "
+            f"{before + info.value} is not positive (tile L[{number}, {number}])"
+        )
     if n > 1:
         zero = scalar(0.0, code)
         other, rest = (b"U", stored[:, 1:]) if by_columns else (b"L", stored[1:, :])
@@ -209,6 +231,15 @@ def _real_or_turned(tile: Matrix, dtype: np.dtype[Any]) -> tuple[bool, Matrix]:
     if dtype.kind == "f" and tile.dtype == dtype and not is_fortran(tile) and is_fortran(tile.T):
         return True, tile.T
     return False, readable(tile, dtype)
+
+
+def of_stack(place: tuple[int, ...] | None) -> str:
+    """Which matrix of a stack an error is about; nothing for one that is in none.
+
+    >>> of_stack((1, 0))
+    'matrix (1, 0) of the stack: '
+    """
+    return "" if place is None else f"matrix {tuple(place)} of the stack: "
 
 
 def misfit(name: str, expected: str) -> ValueError:

@@ -7,8 +7,9 @@ moments need several numbers for each element; their states have one more axis, 
 
     mean       count, sum
     moments    count, sum, sum of squared distances from the mean
+    product    a factor near 1, an exponent of 2: of floats, see `scaled`
 
-Both are kept in double precision (or wider, as the data): counts of more than 2**24 elements do
+They are kept in double precision (or wider, as the data): counts of more than 2**24 elements do
 not fit float32. The moments of two parts are those of Chan, Golub and LeVeque, "Updating formulae
 and a pairwise algorithm for computing sample variances" (1979).
 """
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from linnet.kernels.operations import cast
 from linnet.kernels.quiet import quietly
 from linnet.kernels.registry import kernel
+from linnet.kernels.scaled import as_numbers, joined_products, product
 
 Tile = NDArray[Any]
 
@@ -86,6 +88,8 @@ def fold(kind: str) -> Fold:
 
 def _of_ufunc(kind: str, ufunc: np.ufunc) -> Fold:
     def reduce(x: Tile, axes: tuple[int, ...], dtype: Any) -> Tile:
+        if dtype is not None and dtype.kind in "mM":  # ufuncs take no dtype with a unit
+            x, dtype = x.astype(dtype, copy=False), None
         return np.asarray(ufunc.reduce(x, axis=axes, dtype=dtype, keepdims=True))
 
     def combine(left: Tile, right: Tile, out: Tile | None = None) -> Tile:
@@ -162,6 +166,7 @@ FOLDS: dict[str, Fold] = {kind: _of_ufunc(kind, ufunc) for kind, ufunc in _UFUNC
 FOLDS["count"] = Fold("count", _count, FOLDS["sum"].combine)
 FOLDS["mean"] = Fold("mean", _mean, FOLDS["sum"].combine, (2,))
 FOLDS["moments"] = Fold("moments", _moments, _combine_moments, (3,), 3)
+FOLDS["product"] = Fold("product", product, joined_products, (2,))
 
 
 class Pairwise:
@@ -300,6 +305,8 @@ def _finished(joined: Tile, kind: str, ddof: float, root: bool, dtype: str | Non
     if kind == "mean":
         # 0 / 0 is NaN, as NumPy has it for a mean of nothing.
         joined = joined[1] / joined[0].real
+    elif kind == "product":
+        joined = as_numbers(joined)
     elif kind == "moments":
         joined = joined[2].real / np.maximum(joined[0].real - ddof, 0)
         joined = np.sqrt(joined) if root else joined

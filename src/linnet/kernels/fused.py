@@ -1,7 +1,7 @@
 """The kernel "fused": a chain of element-wise operations and folds, in one pass over its tiles.
 
 What it runs is data: which axes of each tile to take (`loads`), operations by name on numbered values
-(`steps`), and what to keep (`results`). It is read once and kept as a `Plan`. Small tiles go straight
+(`steps`), and what to keep (`results`). It is read once and kept as a `Steps`. Small tiles go straight
 through NumPy, one call after another; large ones go in pieces (`linnet.kernels.pieces`).
 """
 
@@ -33,7 +33,7 @@ _WORTH = 1024
 """Elements from which on overwriting an operand is worth looking for."""
 
 
-class Plan:
+class Steps:
     """A chain, read and checked."""
 
     def __init__(
@@ -291,27 +291,27 @@ def _loader(axes: tuple[int, ...]) -> Callable[[Tile], Tile]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _plan(loads: Any, steps: Any, results: Any, sized: int) -> Plan:
-    return Plan(loads, steps, results, sized)
+def _read(loads: Any, steps: Any, results: Any, sized: int) -> Steps:
+    return Steps(loads, steps, results, sized)
 
 
 # ---- the kernel
 
 
 def _fused_shapes(*given: Any, loads: Any, steps: Any, results: Any, sized: int = 0) -> Any:
-    return _plan(loads, steps, results, sized).describe_shapes(given)
+    return _read(loads, steps, results, sized).describe_shapes(given)
 
 
 def _fused_dtypes(*given: Any, loads: Any = None, steps: Any = (), results: Any = (), sized: int = 0) -> Any:
     if loads is None:
         # Asked without the chain, there is no better answer than what its operands promote to.
         return np.result_type(*[each for each in given if isinstance(each, np.dtype)])
-    return quietly(_plan(loads, steps, results, sized).describe_dtypes, given)
+    return quietly(_read(loads, steps, results, sized).describe_dtypes, given)
 
 
 def _fused_flops(*given: Any, loads: Any, steps: Any, results: Any, sized: int = 0) -> float:
     folds = sum(result[0] != "map" for result in results)
-    return _plan(loads, steps, results, sized).size(given) * float(len(steps) + folds)
+    return _read(loads, steps, results, sized).size(given) * float(len(steps) + folds)
 
 
 @kernel(
@@ -347,4 +347,4 @@ def fused(
     ... )
     [array([[14.]]), array([[3.]])]
     """
-    return quietly(_plan(loads, steps, results, sized).run, arguments, overwrite, into)
+    return quietly(_read(loads, steps, results, sized).run, arguments, overwrite, into)

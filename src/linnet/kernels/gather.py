@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.kernels.moves import room
+from linnet.kernels.quiet import quietly
 from linnet.kernels.registry import kernel
 
 Tile = NDArray[Any]
@@ -213,21 +214,32 @@ def count_true(mask: Tile) -> Tile:
     return np.array([np.count_nonzero(mask)])
 
 
-@kernel("compress", dtype=lambda x, mask: x, flops=_nothing)
-def compress(x: Tile, mask: Tile) -> Tile:
-    """The elements of a tile under a mask over its first axes.
+@kernel(
+    "compress",
+    shape=lambda tiles, masks, count: (count, *tiles[0][len(masks[0]) :]),
+    dtype=lambda tiles, *_: _leaf(tiles),
+    flops=_nothing,
+)
+def compress(tiles: list[Tile], masks: list[Tile], count: int) -> Tile:
+    """The elements of tiles under masks over their first axes, one after the other; `count` of them.
 
-    >>> compress(np.arange(3), np.array([True, False, True]))
+    >>> compress([np.arange(3)], [np.array([True, False, True])], 2)
     array([0, 2])
     """
-    return x[mask]
+    found = [_leaf(tile)[_leaf(mask)] for tile, mask in zip(tiles, masks, strict=True)]
+    return found[0] if len(found) == 1 else np.concatenate(found)
 
 
-@kernel("true_positions", dtype=lambda *_, **__: "int64", flops=_nothing)
-def true_positions(mask: Tile, offset: int) -> list[Tile]:
-    """Positions of true elements along each axis; `offset` is where the tile begins along the first.
+@kernel(
+    "true_positions",
+    shape=lambda mask, offset, count: [(count,)] * len(mask),
+    dtype=lambda *_: "int64",
+    flops=_nothing,
+)
+def true_positions(mask: Tile, offset: int, count: int) -> list[Tile]:
+    """Positions of the `count` true elements along each axis; along the first the tile begins at `offset`.
 
-    >>> true_positions(np.array([False, True]), 10)
+    >>> true_positions(np.array([False, True]), 10, 1)
     [array([11])]
     """
     first, *rest = np.nonzero(mask)
@@ -258,17 +270,38 @@ def put_box(
 
 @kernel("put_rows", shape=lambda x, *_, **__: x, dtype=lambda x, *_: x, flops=_nothing, inplace=0)
 def put_rows(
-    x: Tile, rows: Tile, values: Tile, *, axes: tuple[int, ...] = (0,), overwrite: Sequence[int] = ()
+    x: Tile,
+    rows: Tile,
+    values: Tile,
+    *,
+    axes: tuple[int, ...] = (0,),
+    ufunc: str | None = None,
+    overwrite: Sequence[int] = (),
 ) -> Tile:
     """A tile with elements replaced at given positions along some axes; the last of several wins.
 
+    With the name of a ufunc they are replaced by what it gives for them and the values: all of several count.
+
     >>> put_rows(np.zeros(3), np.array([[2, 2]]), np.array([1.0, 5.0]))
     array([0., 0., 5.])
+    >>> put_rows(np.zeros(3), np.array([[2, 2]]), np.array([1.0, 5.0]), ufunc="add")
+    array([0., 0., 6.])
     """
     target = _target(x, overwrite)
     if rows.shape[1]:
-        np.moveaxis(target, axes, range(len(axes)))[tuple(rows)] = values
+        lines = np.moveaxis(target, axes, range(len(axes)))
+        if ufunc is None:
+            lines[tuple(rows)] = values
+        else:
+            quietly(_apply_at, ufunc, lines, tuple(rows), values)
     return target
+
+
+def _apply_at(name: str, lines: Tile, rows: tuple[Tile, ...], values: Tile) -> None:
+    ufunc = getattr(np, name, None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.nin > 2 or ufunc.nout != 1:
+        raise ValueError(f"{name!r} is no universal function of one or two operands and one result")
+    ufunc.at(lines, rows, *((values,) if ufunc.nin == 2 else ()))
 
 
 @kernel("put_masked", shape=lambda x, *_: x, dtype=lambda x, *_: x, flops=_nothing, inplace=0)

@@ -31,8 +31,16 @@ def histogram_tile(x: Tile, edges: Tile, *weights: Tile, bounds: tuple[float, fl
         counts, _ = np.histogram(flat, edges, weights=weight)
     else:
         # NumPy has a faster way for bins of equal width, which also settles ties its own way.
-        counts, _ = np.histogram(flat, edges.size - 1, bounds, weights=weight)
+        ends: Any = tuple(map(_as_numpy, bounds))
+        counts, _ = np.histogram(flat, edges.size - 1, ends, weights=weight)
     return counts[None]
+
+
+def _as_numpy(bound: Any) -> Any:
+    """A bound as NumPy compares it: large integers are unsigned, complex numbers have an order."""
+    if isinstance(bound, complex):
+        return np.complex128(bound)
+    return np.uint64(bound) if isinstance(bound, int) and bound >> 63 > 0 else bound
 
 
 @kernel(

@@ -118,7 +118,8 @@ class Accumulation:
         self._check(of_x, of_y)
         if not names.inner:
             self._begin(names.out)
-            self._through(lambda into: np.multiply(*self._aligned(x, y), out=into))
+            # In the dtype of the sum: two narrow numbers may have a product that only it can hold.
+            self._through(lambda into: np.multiply(*self._aligned(x, y), out=into, dtype=self._dtype))
         elif self._blas and not names.batch:
             self._matrices(x, y, of_x, of_y)
         elif self._blas and min(self._length(names.left), self._length(names.right)) > 1:
@@ -126,7 +127,7 @@ class Accumulation:
         else:
             self._begin(names.out)
             spec = f"{names.x},{names.y}->{names.out}"
-            self._through(lambda into: np.einsum(spec, x, y, out=into))
+            self._through(lambda into: np.einsum(spec, x, y, out=into, dtype=self._dtype))
 
     def result(self) -> Tile:
         """The sum, a new array, with its axes as `out` has them."""

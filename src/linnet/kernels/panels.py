@@ -186,7 +186,19 @@ def slab(tiles: list[Matrix], dtype: np.dtype[Any], mine: bool) -> Matrix:
     return stacked(tiles, dtype)
 
 
-@kernel("slab_qr", outputs=4, flops=lambda tiles: geqrt_flops((_rows(tiles), tiles[0][1])))
+def _slab_shapes(tiles: list[Shape]) -> tuple[Shape, Shape, Shape, tuple[int]]:
+    rows, columns = _rows(tiles), tiles[0][1]
+    k = min(rows, columns)
+    return (rows, k), (k, k), (k, columns), (len(tiles) + 1,)
+
+
+@kernel(
+    "slab_qr",
+    outputs=4,
+    shape=_slab_shapes,
+    dtype=lambda tiles: (promote(*tiles),) * 3 + (np.dtype(np.int64),),
+    flops=lambda tiles: geqrt_flops((_rows(tiles), tiles[0][1])),
+)
 def slab_qr(tiles: list[Matrix]) -> tuple[Matrix, Matrix, Matrix, NDArray[np.int64]]:
     """As `panel_qr`, with `V` in one piece; and where its tiles begin and end.
 
@@ -201,6 +213,8 @@ def slab_qr(tiles: list[Matrix]) -> tuple[Matrix, Matrix, Matrix, NDArray[np.int
 @kernel(
     "reflect_slab",
     outputs=2,
+    shape=lambda v, t, c: (c[0], list(c[1:])),
+    dtype=lambda v, t, c: (promote(v, t, *c),) * 2,
     flops=lambda v, t, c: 2.0 * c[0][1] * t[0] * (2 * v[0] + t[0]),
     inplace=2,
 )

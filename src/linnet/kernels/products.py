@@ -57,55 +57,57 @@ def gemm(a: Matrix | list[Matrix], b: Matrix | list[Matrix], *, into: Matrix | N
     return result
 
 
+def _block_shapes(a: Any, b: Any, turned: Any = ()) -> list[list[Shape]]:
+    rows, columns = _as_rows(a, 0 in turned), _as_rows(b, 1 in turned)
+    return [[(row[0][0], each[1]) for each in columns[0]] for row in rows]
+
+
+def _as_rows(shapes: list[list[Shape]], turned: bool) -> list[list[Shape]]:
+    """The shapes of tiles row by row, of a matrix that is perhaps given by its transpose."""
+    return [[(n, m) for m, n in column] for column in zip(*shapes, strict=True)] if turned else shapes
+
+
+def _block_flops(a: Any, b: Any, turned: Any = ()) -> float:
+    rows, columns = _as_rows(a, 0 in turned), _as_rows(b, 1 in turned)
+    height, width = sum(row[0][0] for row in rows), sum(each[1] for each in columns[0])
+    return 2.0 * height * width * sum(each[1] for each in rows[0])
+
+
 @kernel(
     "gemm_block",
-    shape=lambda a, b: [[(row[0][0], each[1]) for each in b[0]] for row in a],
-    dtype=lambda a, b: promote(*itertools.chain(*a, *b)),
-    flops=lambda a, b: (
-        2.0 * sum(row[0][0] for row in a) * sum(x[0] * sum(each[1] for each in b[0]) for x, *_ in b)
-    ),
+    shape=_block_shapes,
+    dtype=lambda a, b, **_: promote(*itertools.chain(*a, *b)),
+    flops=_block_flops,
     into=True,
 )
 def gemm_block(
-    a: list[list[Matrix]], b: list[list[Matrix]], *, into: list[list[Matrix]] | None = None
+    a: list[list[Matrix]],
+    b: list[list[Matrix]],
+    *,
+    turned: Sequence[int] = (),
+    into: list[list[Matrix]] | None = None,
 ) -> list[list[Matrix]]:
     """Neighbouring tiles of `A·B`, from `A[i:l, 0:K]` and `B[0:K, j:m]`, by one product.
 
     BLAS copies both factors into an order of its own at every call. The larger a result, the less
-    there is to copy for what is computed.
+    there is to copy for what is computed. `turned` are the factors (0, 1) that are given by their transposes.
 
     >>> gemm_block([[np.array([[2.0]])]], [[np.array([[3.0]]), np.array([[4.0]])]])
     [[array([[6.]]), array([[8.]])]]
     """
     place = None if into is None else adjoining(into)
-    whole = gemm.function(joined(a), joined(b), into=place)
+    left = joined(a).T if 0 in turned else joined(a)
+    right = joined(b).T if 1 in turned else joined(b)
+    whole = gemm.function(left, right, into=place)
     if into is not None and whole is place:
         return into
-    rows, columns = [row[0].shape[0] for row in a], [each.shape[1] for each in b[0]]
+    left_shapes, right_shapes = ([[each.shape for each in row] for row in tiles] for tiles in (a, b))
+    shapes = _block_shapes(left_shapes, right_shapes, turned)
+    columns = np.cumsum([shape[1] for shape in shapes[0]])[:-1]
+    rows = np.cumsum([row[0][0] for row in shapes])[:-1]
     return [
-        [each.copy(order="K") for each in np.split(part, np.cumsum(columns)[:-1], axis=1)]
-        for part in np.split(whole, np.cumsum(rows)[:-1])
+        [each.copy(order="K") for each in np.split(part, columns, axis=1)] for part in np.split(whole, rows)
     ]
-
-
-@kernel(
-    "gemm_conjugate",
-    shape=lambda a, b, conjugate_a, conjugate_b: (rows_of(a), columns_of(b)),
-    dtype=lambda a, b, conjugate_a, conjugate_b: promote(*flat(a), *flat(b)),
-    flops=lambda a, b, conjugate_a, conjugate_b: (
-        2.0 * sum(x[0] * x[1] * y[1] for x, y in zip(pairs(a), pairs(b), strict=True))
-    ),
-)
-def gemm_conjugate(a: list[Matrix], b: list[Matrix], conjugate_a: int, conjugate_b: int) -> Matrix:
-    """`Σ A[k]·B[k]`, where the factors whose number is 1 are conjugated first.
-
-    >>> gemm_conjugate([np.array([[1j]])], [np.array([[2.0]])], 1, 0)
-    array([[0.-2.j]])
-    """
-    left, right = (
-        [x.conj() if flag else x for x in tiles] for tiles, flag in ((a, conjugate_a), (b, conjugate_b))
-    )
-    return gemm.function(left, right)
 
 
 @kernel(

@@ -105,7 +105,8 @@ def between(low: Tile, high: Tile, share: Tile, dtype: Any, method: str) -> Tile
         share = share.astype(dtype)
     apart = high - low
     near = np.where(share >= 0.5, high - apart * (1 - share), low + apart * share)
-    return np.where(share == 0, low, np.where(low == high, low, near)).astype(dtype, copy=False)
+    # Elements themselves are not rounded on the way.
+    return np.where((share == 0) | (low == high), low.astype(dtype), near.astype(dtype, copy=False))
 
 
 def _result_shape(
@@ -118,6 +119,7 @@ def _result_shape(
 @kernel(
     "quantile_tile",
     shape=_result_shape,
+    dtype=lambda x, q, *_, dtype, **__: np.dtype(dtype),
     flops=lambda x, q, *_, **__: float(math.prod(x)) * 4,
     scratch=2.0,
 )
@@ -139,19 +141,37 @@ def quantile_tile(
     if weights:
         (weight,) = weights
         way: Any = method
+        if skip_nan and x.dtype.kind == "f" and np.isnan(x).any():
+            made = _weighted_without_nan(_lines(x, axes), _lines(weight, axes), q.reshape(-1), way)
+            return made.reshape(_result_shape(x.shape, q.shape, axes=axes, keepdims=keepdims)).astype(dtype)
         return np.asarray(np.quantile(x, q, axis=axes, weights=weight, method=way, keepdims=keepdims)).astype(
             dtype, copy=False
         )
-    kept = tuple(a for a in range(x.ndim) if a not in axes)
-    lines = x.transpose((*kept, *axes)).reshape((*(x.shape[a] for a in kept), -1))
-    found = quietly(_of_lines, lines, q.reshape(-1), method, dtype, skip_nan)
+    found = quietly(_of_lines, _lines(x, axes), q.reshape(-1), method, dtype, skip_nan)
     return found.reshape(_result_shape(x.shape, q.shape, axes=axes, keepdims=keepdims))
+
+
+def _lines(x: Tile, axes: tuple[int, ...]) -> Tile:
+    """The tile with these axes as one, the last."""
+    kept = tuple(a for a in range(x.ndim) if a not in axes)
+    return x.transpose((*kept, *axes)).reshape((*(x.shape[a] for a in kept), -1))
+
+
+def _weighted_without_nan(lines: Tile, weights: Tile, q: Tile, method: Any) -> Tile:
+    """Weighted quantiles of what is not NaN in each line, the quantiles first; NaN where that is nothing."""
+    made = np.full((q.size, *lines.shape[:-1]), np.nan, lines.dtype)
+    for place in np.ndindex(lines.shape[:-1]):
+        there = ~np.isnan(lines[place])
+        if there.any():
+            values, weight = lines[place][there], weights[place][there]
+            made[(slice(None), *place)] = np.quantile(values, q, weights=weight, method=method)
+    return made
 
 
 def _of_lines(lines: Tile, q: Tile, method: str, dtype: str, skip_nan: bool) -> Tile:
     """Quantiles of each line along the last axis, the quantiles first."""
     length = lines.shape[-1]
-    has_nan = lines.dtype.kind in "fmM"
+    has_nan = lines.dtype.kind in "fcmM"
     column = q.reshape(-1, *(1,) * (lines.ndim - 1))
     if skip_nan and has_nan:
         ordered = np.sort(lines, axis=-1)
@@ -171,9 +191,10 @@ def _of_lines(lines: Tile, q: Tile, method: str, dtype: str, skip_nan: bool) -> 
     made = between(take[0], take[1], share, dtype, method)
     if not has_nan:
         return made
-    lost = np.isnan(ordered[..., -1]) if not skip_nan else np.asarray(count == 0)
+    if not skip_nan:  # the last is NaN if any is; of complex numbers one of several
+        return np.where(np.isnan(ordered[..., -1]), ordered[..., -1].astype(made.dtype), made)
     missing = np.array("NaT" if made.dtype.kind in "mM" else np.nan, made.dtype)
-    return np.where(lost, missing, made)
+    return np.where(np.asarray(count == 0), missing, made)
 
 
 # ---- order statistics between two bounds

@@ -54,9 +54,14 @@ class Kernel:
     None, to write its only result to. It returns that if it did."""
     scratch: float = 0.0
     """Memory it needs while it runs, besides operands and results, as a multiple of its operands'."""
+    refuses: bool = False
+    """Whether it raises `LinAlgError` for matrices that it cannot work on."""
     streams: bool = False
     """Whether it brings tiles from elsewhere, or takes them there (files, random numbers). Programs with
     such kernels finish what they have started before they begin more: all of it need not fit."""
+    gathers: bool = False
+    """Whether it knows no way to work by tiles: whatever it is given is brought together for it, in one
+    task. Plans say so."""
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}{inspect.signature(self.function)}>"
@@ -77,7 +82,9 @@ def kernel(
     thread_invariant: bool = False,
     into: bool = False,
     scratch: float = 0.0,
+    refuses: bool = False,
     streams: bool = False,
+    gathers: bool = False,
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
@@ -133,7 +140,9 @@ def kernel(
             thread_invariant,
             into,
             scratch,
+            refuses,
             streams,
+            gathers,
         )
         _KERNELS[label] = made
         return made

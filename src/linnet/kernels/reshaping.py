@@ -152,9 +152,14 @@ def again(tiles: Any, *counts: int, axes: tuple[int, ...], into: Tile | None = N
     return whole
 
 
-@kernel("reinterpret", shape=lambda x, **_: x, dtype=lambda x, *, into: np.dtype(into), flops=_no_flops)
-def reinterpret(x: Tile, *, into: str) -> Tile:
-    """The bytes of a tile read as another dtype of the same size.
+def _reinterpreted(x: tuple[int, ...], *, sizes: tuple[int, int] = (1, 1), **_: Any) -> tuple[int, ...]:
+    old, new = sizes
+    return x if old == new else (*x[:-1], x[-1] * old // new)
+
+
+@kernel("reinterpret", shape=_reinterpreted, dtype=lambda x, *, into, **_: np.dtype(into), flops=_no_flops)
+def reinterpret(x: Tile, *, into: str, sizes: tuple[int, int] = (1, 1)) -> Tile:
+    """The bytes of a tile read as another dtype; `sizes` are those of elements before and after.
 
     >>> reinterpret(np.array([-1], "i4"), into="u4")
     array([4294967295], dtype=uint32)

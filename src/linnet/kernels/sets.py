@@ -202,7 +202,8 @@ def common_bucket(
     ... )
     [array([7]), array([0]), array([5])]
     """
-    values, _, order, starts = _grouped(pieces, True)
+    # NaN equals itself in a union alone: it is in no intersection, and that of one set not in the other.
+    values, _, order, starts = _grouped(pieces, keep == (1, 2, 3))
     if not values.size:
         empty = np.empty(0, np.intp)
         return [values, empty, empty.copy()]
@@ -225,4 +226,8 @@ def isin_tile(x: Tile, test: Tile) -> Tile:
     >>> isin_tile(np.array([1, 2, 3]), np.array([3, 1]))
     array([ True, False,  True])
     """
+    if x.dtype.kind in "iu" and np.result_type(x, test).kind == "f" and test.dtype.kind in "iu":
+        # Together they would be rounded: what does not fit equals nothing here.
+        limits = np.iinfo(x.dtype)
+        test = test[(test >= limits.min) & (test <= limits.max)].astype(x.dtype)
     return np.isin(x, test)

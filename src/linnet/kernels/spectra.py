@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,12 @@ def _band_dtype(blocks: list[np.dtype[Any]], *_: Any) -> np.dtype[Any]:
 
 
 @kernel(
-    "hermitian_band_values", shape=_band_size, dtype=_band_dtype, flops=_chase_flops, thread_invariant=True
+    "hermitian_band_values",
+    shape=_band_size,
+    dtype=_band_dtype,
+    flops=_chase_flops,
+    thread_invariant=True,
+    refuses=True,
 )
 def hermitian_band_values(blocks: list[Matrix]) -> Array:
     """The eigenvalues of a Hermitian band, ascending.
@@ -125,7 +131,14 @@ def _rotated_hermitian(band: Band) -> tuple[Array, Array]:
     return diagonal, beside
 
 
-@kernel("upper_band_values", shape=_band_size, dtype=_band_dtype, flops=_chase_flops, thread_invariant=True)
+@kernel(
+    "upper_band_values",
+    shape=_band_size,
+    dtype=_band_dtype,
+    flops=_chase_flops,
+    thread_invariant=True,
+    refuses=True,
+)
 def upper_band_values(diagonal: list[Matrix], beside: list[Matrix]) -> Array:
     """The singular values of an upper band, descending.
 
@@ -163,7 +176,18 @@ def _rotated_upper(band: Band) -> tuple[Array, Array]:
     return values, above
 
 
-@kernel("tridiagonal_vectors", outputs=2, flops=lambda diagonal, *_: 4 / 3 * diagonal[0] ** 3)
+def _slabs(rows: int, columns: int, slabs: int) -> list[tuple[int, int]]:
+    return [(rows, high - low) for low, high in itertools.pairwise(cut_edges(columns, slabs))]
+
+
+@kernel(
+    "tridiagonal_vectors",
+    outputs=2,
+    shape=lambda diagonal, beside, slabs: (diagonal, _slabs(diagonal[0], diagonal[0], slabs)),
+    dtype=lambda diagonal, beside, slabs: (diagonal, diagonal),
+    flops=lambda diagonal, *_: 4 / 3 * diagonal[0] ** 3,
+    refuses=True,
+)
 def tridiagonal_vectors(diagonal: Array, beside: Array, slabs: int) -> tuple[Array, list[Matrix]]:
     """The eigenvalues, ascending, and eigenvectors of a tridiagonal matrix, these in slabs of columns.
 
@@ -187,7 +211,18 @@ def tridiagonal_vectors(diagonal: Array, beside: Array, slabs: int) -> tuple[Arr
     return values, cut_columns(z, slabs)
 
 
-@kernel("bidiagonal_vectors", outputs=3, flops=lambda diagonal, *_: 8 / 3 * diagonal[0] ** 3)
+@kernel(
+    "bidiagonal_vectors",
+    outputs=3,
+    shape=lambda diagonal, beside, rows, columns, slabs: (
+        diagonal,
+        _slabs(rows, columns, slabs),
+        [shape[::-1] for shape in _slabs(diagonal[0], diagonal[0], slabs)],
+    ),
+    dtype=lambda diagonal, *_: (diagonal,) * 3,
+    flops=lambda diagonal, *_: 8 / 3 * diagonal[0] ** 3,
+    refuses=True,
+)
 def bidiagonal_vectors(
     diagonal: Array, beside: Array, rows: int, columns: int, slabs: int
 ) -> tuple[Array, list[Matrix], list[Matrix]]:
@@ -239,6 +274,18 @@ def turned(x: Matrix) -> Matrix:
     result = storage.zeros(x.shape, x.dtype)
     result[...] = x
     return result.T
+
+
+@kernel("conjugated", shape=lambda x: x, dtype=lambda x: x, flops=lambda x: 0.0, inplace=0)
+def conjugated(x: Matrix, *, overwrite: Sequence[int] = ()) -> Matrix:
+    """The conjugate of a tile: the same one, if it is real and nobody else needs it.
+
+    >>> conjugated(np.array([1j]))
+    array([0.-1.j])
+    """
+    if x.dtype.kind != "c":
+        return x if 0 in overwrite else x.copy(order="K")
+    return np.conjugate(x, out=x if 0 in overwrite else None)
 
 
 def _reals(n: int, code: str) -> Array:

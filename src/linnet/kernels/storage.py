@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.tiles.amounts import total_memory
+from linnet.tiles.amounts import human, total_memory
 
 Array = NDArray[Any]
 
@@ -155,7 +155,10 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
 
 
 def _new(size: int) -> mmap.mmap:
-    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"there is no memory for an array of {human(size)}") from error
     pages.madvise(mmap.MADV_NOHUGEPAGE)
     return pages
 
@@ -172,6 +175,11 @@ def _in_small_pages(made: Array) -> Array:
         # A system that refuses gives huge pages, which is slower and not wrong.
         _madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), _NO_HUGE_PAGES)
     return made
+
+
+def is_kept(owner: object) -> bool:
+    """Whether it is what the memory of one of these arrays belongs to."""
+    return isinstance(owner, _Pages)
 
 
 def columns(rows: int, count: int, dtype: DTypeLike) -> Array:

@@ -224,3 +224,14 @@ def herk(a: list[Matrix]) -> Matrix:
                 leading(matrix), scalar(1.0 if position else 0.0, code), address(result), leading(result),
             )  # fmt: skip
     return np.tril(result) + np.tril(result, -1).conj().T
+
+
+@kernel("adjoint_of", shape=lambda x: (x[1], x[0]), dtype=promote, flops=lambda x: 0.0)
+def adjoint_of(x: Matrix) -> Matrix:
+    """The conjugate transpose of a tile.
+
+    >>> adjoint_of(np.array([[1j, 2.0]]))
+    array([[0.-1.j],
+           [2.-0.j]])
+    """
+    return np.array(x.conj().T, blas_dtype(x))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.errors import InputError
 from linnet.planning.calibration import Calibration, calibrate
@@ -142,3 +143,31 @@ def test_times_of_tasks_come_from_rates_by_size_and_from_memory():
     assert by_kernel["trsm"] == pytest.approx(2**15 / 2e6)
     assert by_kernel["chol"] == pytest.approx(2 * 32 * 32 * 8 / 1e3)  # not measured: memory is the limit
     assert by_kernel["syrk"] == pytest.approx(3 * 32 * 32 * 8 / 1e3)  # one operand is another, too
+
+
+@pytest.mark.parametrize("function", [ln.linalg.eig, ln.linalg.eigvals])
+def test_a_plan_says_what_one_task_takes_whole(function):
+    a = ln.asarray(np.eye(60), chunks=17)
+    found = ln.plan(function(a @ a), Cluster(3))
+    name = f"lapack.{function.__name__}"
+    node = next(task.node for task in found.tasks if task.kernel == name)
+    for said in (found.explain(), repr(found)):
+        assert f"gathered   28.8 kB on node {node}, for {name}: one task takes it whole" in said
+    assert "gathered" in found._repr_html_()
+    assert "gathered" not in ln.plan(ln.linalg.eigvalsh(a @ a), Cluster(3)).explain()
+
+
+def test_a_kernel_of_ones_own_can_say_that_it_gathers():
+    @ln.kernel("views_whole", shape=lambda x: x, gathers=True)
+    def views_whole(x):
+        return x
+
+    program = ln.TileProgram.from_source("""
+    def both(A: In, B: Out, N: int):
+        for i in range(N):
+            B[i] = views_whole(A[i])
+    """)
+    a = TiledArray.from_numpy(np.zeros(10), tile=6)
+    found = choose(Workload.of(program.bind(N=2), {"A": a}), Cluster(1))
+    said = "gathered   48 bytes on node 0, for views_whole: the largest of 2 tasks that take whole arrays"
+    assert said in found.explain()

@@ -27,12 +27,24 @@ def spd(n, tile):
     return TiledArray.from_numpy(a @ a.T + n * np.eye(n), tile)
 
 
+edges = TileProgram.from_source("""
+def edges(A: In, C: Out, B: Temp(fill=1), N: int):
+    for i in range(N):
+        B[i, N - 1 - i] = testing_step(A[i, N - 1 - i])
+    for i in range(N):
+        for j in range(N):
+            C[i, j] = testing_step(B[i, j])
+""")
+"""Filled tiles alone are read, of several shapes."""
+
 CASES = {
     "affine": lambda: (programs.affine.bind(N=2, K=3), {"A": tiled(7, 9), "B": tiled(9, 7)}),
     "tree": lambda: (programs.tree.bind(N=5), {"A": tiled(20)}),
     "ranges": lambda: (programs.ranges.bind(N=3, M=4), {"A": tiled(12)}),
     "several": lambda: (programs.several.bind(N=3), {"A": tiled(12)}),
     "filled": lambda: (programs.filled.bind(N=3), {"A": tiled(6, 6, tile=2)}),
+    "patched": lambda: (programs.patched.bind(N=3), {"A": tiled(5, 5, tile=2)}),
+    "edges": lambda: (edges.bind(N=3), {"A": tiled(5, 5, tile=2)}),
     "tabled": lambda: (programs.tabled.bind(N=5, T=[3, 0, 4, 4, 1]), {"A": tiled(10, tile=2)}),
     "eigvalsh": lambda: (eigh.values_only().bind(N=4, B=2), {"A": spd(14, 4)}),
     "svdvals": lambda: (svd.values_only().bind(P=5, Q=4, B=2), {"A": tiled(18, 14)}),

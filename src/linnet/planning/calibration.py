@@ -24,7 +24,7 @@ from linnet.planning.cluster import Cluster
 from linnet.planning.workload import Workload
 
 _VERSION = 1
-_ALIKE = {"gemm_add": "gemm", "gemm_block": "gemm", "gemm_conjugate": "gemm", "contract": "gemm",
+_ALIKE = {"gemm_add": "gemm", "gemm_block": "gemm", "contract": "gemm",
           "downdate": "syrk", "downdate_lower": "syrk"}  # fmt: skip
 """Kernels that spend their time in the same routine of BLAS as a measured one."""
 _TIMES = 5

@@ -1,8 +1,10 @@
 """Which policy places the tasks: whole plans compete on one cost model, and the cheapest is taken.
 
 A plan costs the seconds it takes in virtual time, after its inputs were brought to their nodes, each node
-loading its own. Of plans that take about the same time the one that moves less is taken; plans that need
-more memory than a node has come last.
+loading its own; and those that everything it moves would take on one link of the network, one after another.
+So no plan is taken that moves more than a rival by what takes longer than the time it saves: a network is
+seldom all one's own. One that leaves more nodes idle is no rival in bytes (one node alone moves nothing): it
+is taken if it is also as fast. Plans that need more memory than a node has come last.
 
 Most need not be simulated. A grid has a closed form that its time cannot go much below; of a placement one
 can count what its busiest node computes and receives. Whatever cannot win by these is left.
@@ -24,6 +26,7 @@ from linnet.planning.bounds import Bound, bound_of
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Placement, Policy, wanted, with_along
 from linnet.planning.plan import Cost, Plan
+from linnet.planning.policies.boxes import Boxes
 from linnet.planning.policies.grid import Summa
 from linnet.planning.policies.locality import Locality
 from linnet.planning.policies.lshs import MOST, Improved, Thesis
@@ -33,6 +36,7 @@ from linnet.planning.policies.spreading import creating
 from linnet.planning.simulate import task_seconds
 from linnet.planning.views import duration
 from linnet.planning.workload import Workload
+from linnet.tiles import human
 
 Seconds = NDArray[np.float64]
 
@@ -40,14 +44,13 @@ FAMILIES: dict[str, Callable[[Workload, Cluster], Iterable[Policy]]] = {
     "owner": Owner.variants,
     "locality": Locality.variants,
     "grid": Summa.variants,
+    "boxes": Boxes.variants,
     "lshs-improved": lambda work, cluster: [Improved()],
     "lshs": lambda work, cluster: [Thesis()],
     "round-robin": lambda work, cluster: [RoundRobin()],
 }
 """Policies by name; most have a variant for every grid of nodes that can matter."""
 
-_ALIKE = 1.1
-"""Times in virtual time that differ by less are taken as the same, for it is no more exact: bytes decide."""
 _SETTLED = 1.02
 """A plan that moves nothing and is this close to what all workers need at least is not worth beating."""
 _LARGE = 200_000
@@ -62,7 +65,7 @@ _NOT_NEEDED = "not needed: the plan taken is as good as one can be"
 class _Estimated(Protocol):
     """A policy with a closed form."""
 
-    def estimate(self, work: Workload, cluster: Cluster) -> float: ...
+    def estimate(self, work: Workload, cluster: Cluster) -> tuple[float, int]: ...
 
 
 def choose(
@@ -79,15 +82,16 @@ def choose(
     >>> plan.policy, plan.bytes_moved, plan.lower_bound
     ('owner 4', 0, 0)
     """
+    check_policy(policy)
     whole, work = work, work.lean()
     competition = _Competition(work, cluster, seconds)
     if not isinstance(policy, str):
         competition.force(policy)
-    elif cluster.count == 1 and policy in ("auto", *FAMILIES):
+    elif cluster.count == 1:
         competition.force(_OneNode())
     elif policy == "auto":
         competition.hold(_candidates(work, cluster))
-    elif policy in FAMILIES:
+    else:
         found = list(FAMILIES[policy](work, cluster))
         if not found:
             raise InputError(
@@ -95,12 +99,18 @@ def choose(
                 f'{work.bound.program.name!r} has none; use policy="auto"'
             )
         competition.hold(found)
-    else:
-        known = ", ".join(f'"{name}"' for name in ("auto", *FAMILIES))
-        raise InputError(f"policy {policy!r} is not known; give one of {known}, or a policy of your own")
     plan = competition.plan()
     plan.placement = with_along(whole, plan.placement)
     return plan
+
+
+def check_policy(policy: object, *others: str) -> None:
+    """Refuse what is no policy: neither one of those by name, or of `others`, nor something that places."""
+    names = ("auto", *others, *FAMILIES)
+    known = policy in names if isinstance(policy, str) else callable(getattr(policy, "place", None))
+    if not known:
+        listed = ", ".join(f'"{name}"' for name in names)
+        raise InputError(f"policy {policy!r} is not known; give one of {listed}, or a policy of your own")
 
 
 class _OneNode:
@@ -116,7 +126,7 @@ class _OneNode:
 def _candidates(work: Workload, cluster: Cluster) -> Iterator[Policy]:
     """All policies, those first that are likely to be good."""
     for name, variants in FAMILIES.items():
-        if name == "lshs" and work.count > MOST:
+        if (name == "lshs" and work.count > MOST) or (name == "boxes" and cluster.grid is not None):
             continue
         found = sorted(variants(work, cluster), key=_unevenness)
         estimated = bool(found) and isinstance(found[0], _Estimated)
@@ -138,7 +148,7 @@ class _Entry:
     least: float
     """Seconds that it takes at least."""
     moved: int = 0
-    """Bytes that it moves, if that was counted."""
+    """Bytes that it moves, if that was counted or has a closed form."""
 
 
 @dataclass(slots=True)
@@ -150,7 +160,7 @@ class _Competition:
     seconds: Seconds | None
     costs: dict[str, Cost] = field(default_factory=dict[str, Cost])
     plans: list[Plan] = field(default_factory=list[Plan])
-    """Those that can still be taken."""
+    """Those that were simulated, and need the least memory above what there is."""
     bound: Bound = field(init=False)
     _move: Seconds = field(init=False)
     _outside: NDArray[np.bool_] = field(init=False)
@@ -187,14 +197,14 @@ class _Competition:
 
     def _entry(self, policy: Policy) -> _Entry:
         if isinstance(policy, _Estimated):
-            return _Entry(policy, None, policy.estimate(self.work, self.cluster))
+            return _Entry(policy, None, *policy.estimate(self.work, self.cluster))
         return self._counted(policy, policy.place(self.work, self.cluster))
 
     def _try(self, entry: _Entry) -> None:
         if self._settled():
             self._leave(entry, _NOT_NEEDED)
-        elif self._beaten(entry.least):
-            self._leave(entry, f"takes at least {duration(entry.least)}")
+        elif self._beaten(entry):
+            self._leave(entry, f"takes at least {duration(entry.least)}, moves {human(entry.moved)}")
         elif self._tasks >= _SIMULATED and len(self._seen) >= _AT_LEAST:
             self._leave(entry, "not simulated: others looked better")
         elif entry.placement is None:
@@ -205,10 +215,32 @@ class _Competition:
     def _leave(self, entry: _Entry, why: str) -> None:
         self.costs[entry.policy.name] = Cost(entry.least, entry.moved, 0, why)
 
-    def _beaten(self, least: float) -> bool:
-        """Whether a plan that takes so long cannot win."""
-        fastest = min((plan.cost.total for plan in self.plans if not plan.cost.over), default=np.inf)
-        return least > _ALIKE * fastest
+    def _beaten(self, entry: _Entry) -> bool:
+        """Whether a plan that takes so long, and moves so much, cannot win."""
+        if not self.plans or self.plans[0].cost.over:
+            return False
+        used = self.cluster.count if entry.placement is None else _used(entry.placement)
+        enough = used <= max(_used(plan.placement) for plan in self.plans)
+        return enough and entry.least + self._sending(entry.moved) > self._price(self._cheapest().cost)
+
+    def _sending(self, moved: int) -> float:
+        """Seconds that so many bytes take, one after another."""
+        return moved / self.cluster.between.bandwidth
+
+    def _price(self, cost: Cost) -> float:
+        """Seconds of a plan, and those of all it moves."""
+        return cost.total + self._sending(cost.bytes_moved)
+
+    def _cheapest(self) -> Plan:
+        """The one to take: of those on the most nodes, and of those that are no slower."""
+        used = [_used(plan.placement) for plan in self.plans]
+        shared = [plan for plan, nodes in zip(self.plans, used, strict=True) if nodes == max(used)]
+
+        def price(plan: Plan) -> tuple[float, int]:
+            return self._price(plan.cost), plan.cost.bytes_moved
+
+        slowest = min(shared, key=price).cost.total
+        return min([plan for plan in self.plans if plan in shared or plan.cost.total <= slowest], key=price)
 
     def _settled(self) -> bool:
         """Whether there is a plan that moves nothing and whose workers are busy nearly all the time."""
@@ -254,17 +286,19 @@ class _Competition:
         loading = self._loading(placement)
         plan = Plan(self.work, self.cluster, name, placement, {}, self.bound, self.seconds, loading)
         self.costs[name] = plan.cost
-        self.plans.append(plan)
-        over = min(plan.cost.over for plan in self.plans)
-        fit = [plan for plan in self.plans if plan.cost.over == over]
-        fastest = min(plan.cost.total for plan in fit)
-        self.plans = [plan for plan in fit if plan.cost.total <= _ALIKE * fastest]
+        over = min([plan.cost.over, *(each.cost.over for each in self.plans)])
+        self.plans = [each for each in (*self.plans, plan) if each.cost.over == over]
 
     def plan(self) -> Plan:
         """The plan that is taken, with what the others would have cost."""
-        plan = min(self.plans, key=lambda each: (each.cost.bytes_moved, each.cost.total))
+        plan = self._cheapest()
         used: list[int] = np.unique(plan.placement.nodes).tolist()
         if 0 < len(used) < self.cluster.count:  # idle nodes need not be fed
             plan.bound = bound_of(self.work, Cluster([self.cluster.nodes[node] for node in used]))
         plan.rivals = {name: cost for name, cost in self.costs.items() if name != plan.policy}
         return plan
+
+
+def _used(placement: Placement) -> int:
+    """How many nodes have something to do."""
+    return int(np.count_nonzero(np.bincount(placement.nodes)))

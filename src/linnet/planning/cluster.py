@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from linnet.errors import InputError
-from linnet.tiles import amount, human
+from linnet.tiles import amount, count, human
 
 FLOPS = 2e10
 """Operations a second of one worker, unless told otherwise: about a core of a server."""
@@ -45,16 +45,16 @@ class Node:
     workers: int = 1
     """Tasks that run side by side."""
     memory: int | None = None
-    """Bytes for tiles; None: no limit is known."""
+    """Bytes for tiles, also as "2 GB"; None: no limit is known."""
     flops: float = FLOPS
     """Floating-point operations a second, of one worker."""
 
     def __post_init__(self) -> None:
-        if self.workers < 1 or not self.flops > 0:
-            raise InputError(
-                f"workers={self.workers}, flops={self.flops}: a node has at least one worker, "
-                "which does something"
-            )
+        object.__setattr__(self, "workers", count(self.workers))
+        if self.memory is not None:
+            object.__setattr__(self, "memory", amount(self.memory))
+        if not self.flops > 0:
+            raise InputError(f"flops={self.flops}: a worker does some operations a second; give more than 0")
 
 
 BETWEEN = Link(latency=1e-4, bandwidth=1.25e9)
@@ -100,17 +100,20 @@ class Cluster:
         dispatch: float = 0.0,
     ) -> None:
         """`nodes` is how many there are, all with `workers`, `memory` and `flops`; or the nodes."""
-        if isinstance(nodes, int):
-            if nodes < 1:
-                raise InputError(f"nodes={nodes}: a cluster has at least one node")
-            each = Node(workers, None if memory is None else amount(memory), flops)
-            made = (each,) * nodes
-        else:
+        if isinstance(nodes, Sequence):
             made = tuple(nodes)
             if not made or {type(node) for node in made} != {Node}:
                 raise InputError(f"nodes={nodes!r}: give a number of nodes, or a list of ln.Node")
+        else:
+            each = Node(workers, None if memory is None else amount(memory), flops)
+            made = (each,) * count(nodes, "nodes", instead="a list of ln.Node")
+        for name, link in (("between", between), ("within", within)):
+            _check_link(name, link)
         if grid is not None:
-            grid = tuple(grid)
+            try:
+                grid = tuple(grid)
+            except TypeError:
+                raise InputError(f"grid={grid!r}: give the nodes along each axis, such as (2, 3)") from None
             if prod(grid) != len(made) or min(grid, default=1) < 1:
                 raise InputError(
                     f"grid={grid} has {prod(grid)} places for {len(made)} nodes; give one for each node"
@@ -145,3 +148,8 @@ class Cluster:
             parts.append(f"memory={human(first.memory)!r}")
         parts += [f"grid={self.grid}"] if self.grid is not None else []
         return f"Cluster({', '.join(parts)})"
+
+
+def _check_link(name: str, link: object) -> None:
+    if not isinstance(link, Link):
+        raise InputError(f"{name}={link!r}: give an ln.Link(latency, bandwidth)")

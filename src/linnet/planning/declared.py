@@ -19,7 +19,7 @@ from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call
 from linnet.programs.enumeration import TaskArrays
 from linnet.programs.expressions import names
-from linnet.programs.grammar import Attribute, Range, Tiles
+from linnet.programs.grammar import ArrayRole, Attribute, Range, Tiles, fill_of
 from linnet.programs.shapes import Description, Shapes, declared, mapped, operands
 from linnet.programs.statements import Statement
 from linnet.tiles import TiledArray, TileKey
@@ -103,12 +103,16 @@ class Declarations:
         calls = self._bound.calls(tasks)
         offsets: list[int] = tasks.offsets.tolist()
         plain = [_is_plain(statement) for statement in self._bound.program.statements]
+        roles = self._bound.program.arrays
+        whole = [_written_operands(statement, roles) for statement in self._bound.program.statements]
         asked = self._asked
         for task in order.tolist():
             statement = bisect_right(offsets, task) - 1
             reads = tuple([kind[tile] for tile in tiles[starts[task] : starts[task + 1]]])
-            if plain[statement]:
-                key: Any = (statement, reads)
+            if whole[statement] is not None and whole[statement] != len(reads):
+                key: Any = self._key_with_fills(statement, reads, calls[statement](task - offsets[statement]))
+            elif plain[statement]:
+                key = (statement, reads)
             else:
                 key = (statement, reads, _pattern(calls[statement](task - offsets[statement])))
             found = asked.get(key)
@@ -121,6 +125,17 @@ class Declarations:
             ):
                 kind[tile] = number
         return flops
+
+    def _key_with_fills(self, statement: int, reads: tuple[int, ...], call: Call) -> Any:
+        """What tells a call from others that may read tiles which nobody writes: where, and of what shape."""
+        keys = list(operands(call.args))
+        if len(keys) == len(reads):
+            return statement, reads, _pattern(call)
+        fills = tuple(
+            self._kinds.number(self._shapes.describe(key)) if self._shapes.is_filled(key) else -1
+            for key in keys
+        )
+        return statement, reads, _pattern(call), fills
 
     def _describe_input(self, name: str, array: TiledArray) -> None:
         first, indices = self._keys.numbered(name)
@@ -146,7 +161,7 @@ class Declarations:
             described = dict(zip(keys, kinds, strict=True))
         else:  # some are tiles that nobody writes, made where they are read
             known = {self._keys.key(tile): kind for tile, kind in zip(tiles, kinds, strict=True)}
-            described = {key: known.get(key) or self._shapes.filled(key) for key in keys}
+            described = {key: known.get(key) or self._shapes.describe(key) for key in keys}
         try:
             results = declared(call, described)
             if results is None:
@@ -187,6 +202,14 @@ def _operations(
                 f"of shapes {', '.join(map(str, shapes))}: {type(error).__name__}: {error}"
             ) from error
     return _elements(described, results)
+
+
+def _written_operands(statement: Statement, roles: Mapping[str, ArrayRole]) -> int | None:
+    """How many tiles a task reads if all of them are written (-1: it varies); None if surely all are."""
+    if all(fill_of(roles[access.array]) is None for access in statement.reads):
+        return None
+    given = [a for a in statement.run.args if isinstance(a, Tiles)]
+    return -1 if any(isinstance(i, Range) for a in given for i in a.index) else len(given)
 
 
 def _is_plain(statement: Statement) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linnet.kernels import get as get_kernel
 from linnet.tiles import human
 
 if TYPE_CHECKING:
@@ -111,7 +112,22 @@ def summary(plan: Plan) -> list[tuple[str, str]]:
         ("memory", f"at most {human(int(plan.peak_memory[fullest]))}, on node {fullest}"),
         ("time", f"{duration(plan.seconds)}; workers are busy {_busy(plan).mean():.0%} of it"),
         ("placed by", plan.policy),
+        *(("gathered", each) for each in _gathered(plan)),
     ]
+
+
+def _gathered(plan: Plan) -> Iterable[str]:
+    """What is brought together for kernels that take whole arrays: how much, and where."""
+    work = plan.work
+    for statement in work.bound.program.statements:
+        tasks = np.flatnonzero(work.statement == statement.number)
+        if not len(tasks) or not get_kernel(statement.kernel).gathers:
+            continue
+        sizes = [int(work.tile_bytes[work.reads(task)].sum()) for task in tasks.tolist()]
+        most = int(np.argmax(sizes))
+        where = f"{human(sizes[most])} on node {plan.placement.nodes[tasks[most]]}, for {statement.kernel}"
+        several = f"the largest of {len(tasks):,} tasks that take whole arrays"
+        yield f"{where}: {'one task takes it whole' if len(tasks) == 1 else several}"
 
 
 def _workers(plan: Plan) -> str:

@@ -69,19 +69,21 @@ class Summa:
         node = ((join.row % rows) * columns + join.column % columns) * layers + layer
         return node.astype(np.int32)
 
-    def estimate(self, work: Workload, cluster: Cluster) -> float:
-        """About what a placement on this grid takes at least: its work, or its messages, spread evenly.
+    def estimate(self, work: Workload, cluster: Cluster) -> tuple[float, int]:
+        """About the seconds that a placement on this grid takes at least, and about the bytes that it moves.
 
-        A tile of the first operand reaches every column of nodes, one of the second every row, and a
-        partial sum goes through every layer.
+        Its work, or its messages, are spread evenly. A tile of the first operand reaches every column of
+        nodes, one of the second every row, and a partial sum goes through every layer.
         """
         join = self._joins(work)[0]
         used = [min(parts, extent) for parts, extent in zip(self.grid, _extents(join), strict=True)]
         between, rate = cluster.between, sum(node.flops * node.workers for node in cluster.nodes)
-        moved = 0.0
+        sending = moved = 0.0
         for (tiles, size), copies in zip(_amounts(work, join), (used[1], used[0], used[2]), strict=True):
-            moved += (copies - 1) * (tiles * between.latency + size / between.bandwidth)
-        return max(float(work.flops.sum()) / rate * cluster.count / prod(used), moved / cluster.count)
+            sending += (copies - 1) * (tiles * between.latency + size / between.bandwidth)
+            moved += (copies - 1) * size
+        busy = float(work.flops.sum()) / rate * cluster.count / prod(used)
+        return max(busy, sending / cluster.count), int(moved)
 
 
 def _extents(join: Join) -> tuple[int, int, int]:

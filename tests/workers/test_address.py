@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -81,3 +83,30 @@ def test_queue_and_ledger_on_servers_with_passwords_of_their_own(start_redis, tm
         assert "quiet" not in job.address
         job.wait(60)
         assert job.progress().done == 20
+
+
+@pytest.mark.parametrize("mark", ["/", "#", "?", "/x@", "@/", "[", ":8:", "#@", "?a="])
+@pytest.mark.parametrize("role", ["ledger", "queue"])
+def test_a_password_that_is_not_escaped_is_not_shown(tmp_path, mark, role):
+    """Such a URL cannot be taken apart as it was meant; what is refused must not be told."""
+    url = f"redis://:swordfish{mark}sesame@localhost:1/0"
+    said = []
+    for act in (
+        lambda: Address(str(tmp_path), "job", **{role: url}),
+        lambda: Address.parse(f"{tmp_path}#job=job&{role}={url}"),
+        lambda: Address.parse(f"{tmp_path}#job=job&{role}={quote(url)}"),
+    ):
+        try:
+            made = act()
+        except AddressError as error:
+            said += [str(error), repr(error), str(error.__context__ or ""), str(error.__cause__ or "")]
+            assert "%2F" in str(error) or "no address" in str(error)
+        else:
+            said += [made.text, repr(made)]
+    assert not [each for each in said if "swordfish" in each or "sesame" in each]
+
+
+def test_a_password_that_is_escaped_is_understood(tmp_path):
+    address = Address(str(tmp_path), "job", "redis://:a%2Fb%23c%3Fd%40@localhost/0")
+    assert address.secrets == {"LINNET_LEDGER_PASSWORD": "a/b#c?d@"}
+    assert address.text.endswith("ledger=redis://localhost/0")

@@ -34,6 +34,13 @@ def tile_of(number, pages=3):
     return np.full(pages * PAGE // 8 - 8, float(number))
 
 
+def harm(path):
+    """Change the first element of a stored tile where it is."""
+    with open(path, "r+b") as file:
+        file.seek(64)
+        file.write(np.float64(5).tobytes())
+
+
 @pytest.fixture
 def base(tmp_path):
     return tmp_path
@@ -81,10 +88,31 @@ class TestHolding:
         first, second = make(), make()
         first.put("key", tile_of(1, pages=8))
         a, b = first.get("key"), second.get("key")
-        with open(first.path / "tiles" / "key", "r+b") as file:
-            file.seek(64)
-            file.write(np.float64(5).tobytes())
+        harm(first.path / "tiles" / "key")
         assert a[0] == b[0] == 5
+
+    @pytest.mark.parametrize("pages", [1, 8])
+    @pytest.mark.parametrize("known", [True, False])
+    def test_a_tile_that_was_changed_is_not_given(self, make, pages, known):
+        """Whether this process has it mapped already or not."""
+        cache = make()
+        cache.put("key", tile_of(1, pages))
+        if known:
+            assert cache.get("key")[0] == 1
+        harm(cache.path / "tiles" / "key")
+        assert cache.get("key") is None
+        assert files(cache) == []
+        assert cache.put("key", tile_of(1, pages))
+        assert cache.get("key")[0] == 1
+        assert cache.used == truth(cache)
+
+    def test_a_file_that_was_exchanged_is_verified(self, make):
+        cache = make()
+        cache.put("key", tile_of(1))
+        cache.put("other", tile_of(2))
+        assert cache.get("key")[0] == 1
+        os.replace(cache.path / "tiles" / "other", cache.path / "tiles" / "key")
+        assert cache.get("key")[0] == 2
 
     def test_again_it_is_the_same_object(self, make):
         cache = make()

@@ -12,11 +12,8 @@ import pytest
 from job_samples import undisturbed
 
 import linnet as ln
+from linnet import linalg
 from linnet.algorithms.cholesky import cholesky, left_looking
-from linnet.algorithms.lu import lu
-from linnet.algorithms.qr import qr_factors
-from linnet.arrays.evaluation import inputs_of
-from linnet.arrays.lowering import lowered
 from linnet.engines import Threads
 from linnet.tiles import TiledArray
 from linnet.workers.client import submit
@@ -53,18 +50,19 @@ def programs():
     spd = TiledArray.from_numpy(a @ a.T + 900 * np.eye(900), 60)
     yield "cholesky", cholesky.bind(N=15), {"A": spd}
     yield "left-looking cholesky", left_looking.bind(N=15), {"A": spd}
-    for name, run in (
-        ("qr", lambda engine: qr_factors(a, tile=100, engine=engine)),
-        ("lu", lambda engine: lu(a, tile=100, engine=engine)),
+    x, y = ln.random.default_rng(1).standard_normal((4000, 50), chunks=(250, 50)), ln.asarray(a, chunks=100)
+    for name, what in (
+        ("qr", linalg.qr(y)),
+        ("lu", linalg.lu(y)),
+        ("solve", linalg.solve(y @ y.T + 900 * ln.eye(900), y[:, :50]) - 1),
+        ("svd", linalg.svd(y[:300, :200], full_matrices=False)),
+        ("arrays", ln.exp(-((x - x.mean(axis=0)) ** 2)).T @ x),
     ):
         engine = Recording()
-        run(engine)
+        with ln.init(engine=engine):
+            ln.compute(what)
         for number, (bound, inputs) in enumerate(engine.runs):
             yield f"{name} {number}", bound, inputs
-    x = ln.random.default_rng(1).standard_normal((4000, 50), chunks=(250, 50))
-    expression = ln.exp(-((x - x.mean(axis=0)) ** 2)).T @ x
-    made, graph = lowered([expression.node])
-    yield "arrays", made.bound, inputs_of(made, graph)
 
 
 def disturbed(bound, inputs, launcher, rng, places):
@@ -83,8 +81,8 @@ def disturbed(bound, inputs, launcher, rng, places):
             name: {index: np.array(tile) for index, tile in job.result().tiles(name).items()}
             for name in job.result()
         }
-        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
-        assert left <= {*found, *inputs, "job"}, "a finished job leaves its inputs and outputs only"
+        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.folder}/")}
+        assert left <= {*found, *inputs}, "a finished job leaves its inputs and outputs only"
         job.delete()
     return found, killed
 

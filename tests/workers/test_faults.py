@@ -218,6 +218,6 @@ def test_results_have_the_same_bits_whoever_is_killed(launcher, store, name):
         job.wait(120)
         for array in here:
             assert np.array_equal(job.result()[array].to_numpy(), here[array].to_numpy())
-        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
-        assert left <= {*here, *given, "job"}
+        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.folder}/")}
+        assert left <= {*here, *given}
         assert killed > 0

@@ -133,6 +133,64 @@ def test_a_store_that_stays_down_stops_the_job_which_resumes(store, wrapped, mon
         assert np.array_equal(factor(job), expected)
 
 
+class Broken:
+    """A store that nothing can be read from; tells how often it was tried."""
+
+    def __init__(self, store):
+        self._store, self.tried = store, 0
+
+    def get(self, *args, **options):
+        self.tried += 1
+        raise StoreError("the network of this worker is gone")
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+class Waiting:
+    """A store that is not read before something has happened."""
+
+    def __init__(self, store, happened):
+        self._store, self._happened = store, happened
+
+    def get(self, *args, **options):
+        until(self._happened)
+        return self._store.get(*args, **options)
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+def until(happened, seconds=20):
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.005)
+
+
+def test_a_worker_from_before_a_resume_does_not_stop_the_job_again(store, wrapped, monkeypatch, expected):
+    """It slept while the job was stopped and resumed, and its own store is still broken."""
+    monkeypatch.setattr(taking, "_PATIENCE", 0.2)
+    monkeypatch.setattr(taking, "_PAUSE", 1.0)
+    broken = []
+
+    def store_of_a_worker(real):
+        if resumed:
+            return Waiting(real, lambda: broken[0].tried > tried)
+        broken.append(Broken(real))
+        return broken[-1]
+
+    resumed = False
+    wrapped(store_of_a_worker)
+    with factorised(store, workers=1) as job:
+        until(lambda: broken and broken[0].tried)
+        job.cancel()
+        resumed, tried = True, broken[0].tried
+        job.resume()
+        job.wait(60)
+        assert np.array_equal(factor(job), expected)
+
+
 def test_a_store_that_fails_while_it_is_swept_takes_nothing_from_a_finished_job(store, monkeypatch, expected):
     def failing(parts, spec):
         raise StoreError("nothing can be listed now")
@@ -425,3 +483,26 @@ def test_logs_are_kept_where_a_worker_failed_and_nowhere_else(store, tmp_path, m
     assert "there is no job 'none'" in (failing.problem() or "")
     (folder,) = tmp_path.glob("linnet-logs-*")
     assert "there is no job 'none'" in (folder / "w.log").read_text()
+
+
+# ---- tiles that are changed where they are
+
+
+@pytest.mark.parametrize("array", ["S", "O"])
+def test_tiles_changed_in_place_beside_a_cache(store, array):
+    """The cache has a second name of the stored file: it must not believe it."""
+    bound, inputs = factorisation(600, 100)
+    expected = undisturbed(bound, inputs)["O"].to_numpy()
+    options = Options(lease=1.0, delete=False)
+    with submit(bound, inputs, store=store, launcher="threads", options=options) as job:
+        while job.progress().done < 20:
+            time.sleep(0.001)
+        job.cancel()
+        time.sleep(0.3)
+        for path in (Path(store) / job.folder / array).iterdir():
+            with open(path, "r+b") as file:
+                file.seek(path.stat().st_size // 2)
+                file.write(b"harmed")
+        job.resume()
+        job.wait(60)
+        assert np.array_equal(factor(job), expected)

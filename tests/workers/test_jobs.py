@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import sys
 import threading
 import time
 from dataclasses import replace
+from pathlib import Path
 
+import job_kernels
 import numpy as np
 import pytest
 from job_samples import matrix, undisturbed
@@ -25,12 +28,15 @@ from linnet.errors import (
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray, TileKey
 from linnet.workers.client import attach, submit
+from linnet.workers.expansion import children_of, has_seed
 from linnet.workers.launcher import Limits
+from linnet.workers.names import Seed, named
 from linnet.workers.parts import open_parts
 from linnet.workers.queue import Entry
 from linnet.workers.results import StoredTiles
 from linnet.workers.serving import serve
 from linnet.workers.spec import Options, spec_key, tile_key
+from linnet.workers.store import open_store
 
 QUICK = Options(lease=1.0, grace=0.2)
 
@@ -40,15 +46,15 @@ def factorised(n=60, tile=10, program=cholesky, **options):
     return submit(program.bind(N=given.grid[0]), {"A": given}, options=QUICK, **options)
 
 
-def lower(job, name="O"):
-    return np.tril(job.result()[name].to_numpy())
+def lower(job):
+    return np.tril(job.result()["O"].to_numpy())
 
 
 def test_a_job_gives_the_same_bits_as_the_program_run_here(store):
     with factorised(store=store, launcher="threads", program=left_looking) as job:
-        found = lower(job, "L")
+        found = lower(job)
     given = TiledArray.from_numpy(matrix(60), 10)
-    here = undisturbed(left_looking.bind(N=6), {"A": given})["L"].to_numpy()
+    here = undisturbed(left_looking.bind(N=6), {"A": given})["O"].to_numpy()
     assert np.array_equal(found, here)
     assert np.allclose(found @ found.T, matrix(60))
 
@@ -83,8 +89,37 @@ def test_nothing_is_left_when_a_job_is_deleted_as_it_runs(store, tmp_path):
 def test_temporary_tiles_are_gone_when_a_job_is_finished(store):
     with factorised(store=store, launcher="threads") as job:
         job.wait(60)
-        arrays = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
-        assert arrays == {"A", "O", "job"}
+        arrays = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.folder}/")}
+        assert arrays == {"A", "O"}
+
+
+def test_temporary_tiles_go_though_no_client_waits(store):
+    """Workers delete them when they see that the job is finished, however long they would be kept else."""
+    given = TiledArray.from_numpy(matrix(60), 10)
+    options = Options(lease=1.0, grace=600)
+    with submit(cholesky.bind(N=6), {"A": given}, store=store, launcher=None, options=options) as job:
+        assert serve(job.address) == "finished"
+        assert {key.split("/")[1] for key, _ in open_store(store).list(f"{job.folder}/")} == {"A", "O"}
+
+
+def test_a_job_that_was_closed_or_deleted_says_so(store):
+    with factorised(store=store, launcher=None) as job:
+        pass
+    with pytest.raises(JobError, match=r"was closed, or its job deleted; ln\.attach"):
+        job.wait(1)
+    with attach(job.address) as again:
+        again.delete()
+        with pytest.raises((JobError, AddressError), match="deleted"):
+            again.progress()
+
+
+def test_a_lost_input_that_is_asked_for_is_not_promised_again(store):
+    with ln.submit(ln.asarray(np.arange(6.0), chunks=2), store=store) as job:
+        found = job.result()
+        kept = open_store(store)
+        kept.delete([key for key, _ in kept.list(f"{job.folder}/") if key.endswith("=in")])
+        with pytest.raises(OSError, match="is an input, which no task computes; submit the job again"):
+            found.compute()
 
 
 def test_an_array_is_submitted_and_comes_back_lazily(store):
@@ -105,12 +140,17 @@ def test_several_arrays_share_their_work(store):
         assert second.compute() == y.sum().compute()
 
 
+def test_an_array_in_memory_is_a_finished_job(store):
+    x = ln.asarray(np.arange(6.0), chunks=2)
+    with ln.submit(x, store=store) as job:
+        assert job.done()
+        assert np.array_equal(job.result().compute(), np.arange(6.0))
+
+
 def test_what_cannot_be_submitted_is_refused(store):
     x = ln.asarray(np.arange(6.0), chunks=2)
     with pytest.raises(ln.InputError, match="has no import name"):
         ln.submit(ln.map_blocks(lambda tile: tile + 1, x), store=store)
-    with pytest.raises(ln.InputError, match="in memory already"):
-        ln.submit(x, store=store)
     with pytest.raises(ln.InputError, match="given a list"):
         ln.submit([1, 2], store=store)
     with pytest.raises(ln.InputError, match="takes the arrays A"):
@@ -159,7 +199,7 @@ def test_a_lost_tile_is_computed_again_from_its_parents(store):
         job.wait(60)
         expected = lower(job)
         parts = open_parts(job.address)
-        gone = [key for key, _ in parts.store.list(f"{job.name}/O/")][::3]
+        gone = [key for key, _ in parts.store.list(f"{job.folder}/O/")][::3]
         parts.store.delete(gone)
         job.resume()
         job.wait(60)
@@ -183,11 +223,75 @@ def test_a_lost_ledger_is_rebuilt_from_what_is_stored(store, done):
         again.close()
 
 
+@pytest.fixture(params=["embedded", "redis"])
+def ledger_place(request):
+    return None if request.param == "embedded" else request.getfixturevalue("redis_server").url
+
+
+def test_a_ledger_that_is_lost_under_a_client_is_rebuilt_and_the_job_deleted(store, ledger_place):
+    """By the handle that the client has, which provisions."""
+    with factorised(store=store, launcher="threads", ledger=ledger_place) as job:
+        while job.progress().done < 10:
+            time.sleep(0.001)
+        job.cancel()
+        time.sleep(0.3)
+        job.provision()
+        open_parts(job.address).ledger.drop()
+        with pytest.raises(AddressError, match="holds no job"):
+            job.progress()
+        job.resume()
+        job.wait(60)
+        assert np.allclose(lower(job) @ lower(job).T, matrix(60))
+        open_parts(job.address, create=True).ledger.drop()
+        job.delete()
+        assert list(open_store(store).list()) == []
+
+
+def test_nothing_is_left_on_a_server_that_lost_the_ledger(store, redis_server):
+    with factorised(store=store, launcher="threads", ledger=redis_server.url) as job:
+        while job.progress().done < 10:
+            time.sleep(0.001)
+        with redis_server.client() as client:
+            client.delete(*client.keys(f"linnet:{{{job.name}}}:*"))
+            time.sleep(1)
+            job.resume()
+            job.wait(60)
+            job.delete()
+            time.sleep(0.5)
+            assert client.keys(f"linnet:{{{job.name}}}:*") == []
+
+
+@pytest.mark.parametrize("harm", ["header", "pages"])
+def test_a_damaged_ledger_is_named_and_built_anew(store, harm):
+    with factorised(store=store, launcher="threads") as job:
+        while job.progress().done < 20:
+            time.sleep(0.001)
+        job.cancel()
+    board = Path(store) / ".boards" / f"{job.name}.sqlite"
+    with sqlite3.connect(board) as tables:
+        tables.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    tables.close()
+    data = bytearray(board.read_bytes())
+    for place in range(0 if harm == "header" else 4096, len(data), 4096):
+        data[place : place + 200] = bytes(200)
+    board.write_bytes(data)
+    with attach(job.address, launcher="threads") as again:
+        with pytest.raises(
+            ln.DamagedLedgerError, match=r"sqlite, which .* is damaged .*resume\(\) sets it aside"
+        ):
+            again.progress()
+        again.resume()
+        again.wait(60)
+        assert np.allclose(lower(again) @ lower(again).T, matrix(60))
+        again.delete()
+    assert not [path for path in Path(store).rglob("*") if path.is_file()]
+
+
 def test_a_lost_input_fails_the_job_and_says_so(store):
     given = TiledArray.from_numpy(matrix(20), 10)
     job = submit(cholesky.bind(N=2), {"A": given}, store=store, launcher=None, options=QUICK)
     parts = open_parts(job.address)
-    parts.store.delete([tile_key(job.name, TileKey("A", (1, 1)), None)])
+    parts.store.delete([tile_key(job.folder, TileKey("A", (1, 1)), None)])
     with (
         attach(job.address, workers=1, launcher="threads") as workers,
         pytest.raises(JobFailedError, match="an input of the job cannot be read"),
@@ -205,7 +309,7 @@ def test_damaged_and_lost_temporary_tiles_are_computed_again(store, harm):
         job.cancel()
         time.sleep(0.3)
         parts = open_parts(job.address)
-        for key in [key for key, _ in parts.store.list(f"{job.name}/S/")]:
+        for key in [key for key, _ in parts.store.list(f"{job.folder}/S/")]:
             parts.store.delete([key]) if harm is None else parts.store.put(key, [harm])
         job.resume()
         found = lower(job)
@@ -213,15 +317,14 @@ def test_damaged_and_lost_temporary_tiles_are_computed_again(store, harm):
         assert job.progress().done == job.progress().total
 
 
-def test_a_damaged_result_is_named(store):
+def test_a_damaged_result_is_named_and_computed_again_by_resume(store):
     with factorised(store=store, launcher="threads") as job:
         job.wait(60)
         parts = open_parts(job.address)
-        key, _ = next(parts.store.list(f"{job.name}/O/"))
+        key, _ = next(parts.store.list(f"{job.folder}/O/"))
         parts.store.put(key, [b"not a tile"])
         with pytest.raises(OSError, match=f"{key}: .* resume the job"):
             job.result()["O"].to_numpy()
-        parts.store.delete([key])
         job.resume()
         assert np.allclose(lower(job) @ lower(job).T, matrix(60))
 
@@ -242,9 +345,41 @@ def test_hostile_messages_are_thrown_away(store):
     parts.queue.put(
         [Entry(name, 2**61) for name in ("__import__('os')", "99.0", "0.1.2.3.4", "@77", "0.-5", "../../x")]
     )
+    parts.queue.put([Entry(name, 2**61) for name in ("@0:0:5", "@1:-3:2", "@2:0:0", "@0:5")])
     with attach(job.address, workers=1, launcher="threads") as workers:
         workers.wait(60)
         assert np.allclose(lower(workers) @ lower(workers).T, matrix(60))
+
+
+def test_seeds_of_this_program_are_known():
+    small, large = left_looking.bind(N=3), job_kernels.sleeping.bind(N=5000)
+    for bound in (small, large):
+        seeds = [Seed(), *(named(child.name) for child in children_of(bound, Seed()))]
+        for seed in seeds[1:]:
+            ranges = [named(child.name) for child in children_of(bound, seed) if child.name[0] == "@"]
+            seeds += ranges
+        assert all(has_seed(bound, seed) for seed in seeds)
+        assert (bound is large) == any(seed.low is not None for seed in seeds)
+    for hostile in ("@0:0:5", "@0:0:1000000", "@0:5:2", "@0:-1:1", "@9"):
+        assert not has_seed(large, named(hostile))
+
+
+@pytest.mark.parametrize("board", ["embedded", "redis"])
+def test_messages_that_are_no_text_are_thrown_away(store, board, request):
+    server = request.getfixturevalue("redis_server") if board == "redis" else None
+    job = factorised(store=store, launcher=None, ledger=server.url if server else None)
+    hostile = b"0.\xff\xfe"
+    if server is not None:
+        with server.client() as client:
+            client.zadd(f"linnet:{{{job.name}}}:{job.spec.identity}:queue:ready", {hostile: 2.0**61})
+    else:
+        with open_parts(job.address).queue._database.writing() as tables:
+            tables.execute("INSERT INTO queue (name, priority) VALUES (CAST(? AS TEXT), 1 << 61)", (hostile,))
+            tables.execute("INSERT INTO queue (name, priority) VALUES (?, 1 << 61)", (b"\xff",))
+    with attach(job.address, workers=1, launcher="threads") as workers:
+        workers.wait(60)
+        assert np.allclose(lower(workers) @ lower(workers).T, matrix(60))
+        assert open_parts(job.address).queue.size() == (0, 0, 0)
 
 
 def test_a_hostile_job_is_refused(store):
@@ -261,7 +396,7 @@ def test_strange_keys_beside_the_tiles_disturb_nobody(store):
     job = factorised(store=store, launcher=None)
     parts = open_parts(job.address)
     for strange in ("O/x.1=5", "O/1.1=five", "O/=3", "O/1.-1=2", "job.old"):
-        parts.store.put(f"{job.name}/{strange}", [b"strange"])
+        parts.store.put(f"{job.folder}/{strange}", [b"strange"])
     with attach(job.address, workers=1, launcher="threads") as workers:
         workers.wait(60)
         parts.ledger.drop()
@@ -269,7 +404,7 @@ def test_strange_keys_beside_the_tiles_disturb_nobody(store):
         workers.wait(60)
         assert np.allclose(lower(workers) @ lower(workers).T, matrix(60))
         workers.delete()
-        assert not list(parts.store.list(f"{job.name}/"))
+        assert not list(parts.store.list(job.name))
 
 
 @pytest.mark.parametrize("module", ["pickle", "os", "linnet.cli.__main__", "this"])

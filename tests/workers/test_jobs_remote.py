@@ -18,6 +18,7 @@ from linnet.workers.launchers.lithops import Lithops
 from linnet.workers.launchers.slurm import Slurm
 from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
+from linnet.workers.store import open_store
 
 pytestmark = pytest.mark.slow
 
@@ -53,10 +54,10 @@ def test_redis_and_s3_with_workers_killed(redis_server, s3, launcher, expected):
         job.wait(120)
         assert killed > 0
         assert np.array_equal(job.result()["O"].to_numpy(), expected)
-        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.name}/")}
-        assert left == {"A", "O", "job"}
+        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.folder}/")}
+        assert left == {"A", "O"}
         job.delete()
-        assert not list(open_parts(job.address).store.list(f"{job.name}/"))
+        assert not list(open_store(s3).list(job.name))
         assert not [key for key in redis_server.client().keys("*") if job.name.encode() in key]
 
 

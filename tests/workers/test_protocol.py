@@ -14,7 +14,7 @@ from linnet.testing.clock import Clock
 from linnet.testing.exploration import explored
 from linnet.testing.model_ledger import ModelLedger
 from linnet.testing.passing_time import TimedDatabase
-from linnet.testing.protocol import LEASE, World
+from linnet.testing.protocol import LEASE, SEED, Second, World
 from linnet.workers.embedded import EmbeddedLedger, EmbeddedQueue
 from linnet.workers.ledger import Completed
 
@@ -23,6 +23,11 @@ FORK = {"0.0": [], "0.1": ["0.0"], "0.2": ["0.0"]}
 JOIN = {"0.0": [], "0.1": [], "0.2": ["0.0", "0.1"]}
 DIAMOND = {"0.0": [], "0.1": ["0.0"], "0.2": ["0.0"], "0.3": ["0.1", "0.2"]}
 FIVE = {**DIAMOND, "0.4": ["0.0", "0.3"]}
+ONE = {"0.0": []}
+MORE = {"1.0": []}
+MUCH_MORE = {"1.0": [], "1.1": ["1.0"]}
+NO, YES, EITHER = (False,), (True,), (False, True)
+"""What attempts at a decision may find."""
 
 
 def fine(parents, workers, faults, **more):
@@ -48,6 +53,26 @@ def test_a_lost_tile():
     assert fine(CHAIN, workers=1, faults=1, losses=1) > 200
 
 
+def test_an_answer_that_is_lost():
+    assert fine(FORK, workers=2, faults=0, unheard=1) > 200
+    assert fine(CHAIN, workers=1, faults=1, unheard=2) > 100
+    assert fine(CHAIN, workers=1, faults=0, losses=1, unheard=1) > 50
+
+
+def test_a_job_that_is_cancelled_and_resumed_anywhere():
+    assert fine(CHAIN, workers=1, faults=0, halts=1) > 50
+    assert fine(ONE, workers=2, faults=0, halts=1) > 50
+
+
+def test_an_answer_that_is_lost_and_the_job_resumed_meanwhile():
+    """The worker hears, when it asks again, that its attempt is of an old epoch; it was published in that."""
+    assert fine(ONE, workers=1, faults=0, unheard=1, halts=1) > 50
+
+
+def test_tiles_that_the_host_holds():
+    assert fine(CHAIN, workers=1, faults=0, losses=1, halts=1, cache=True) > 50
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("parents", "faults", "losses"),
@@ -55,6 +80,40 @@ def test_a_lost_tile():
 )
 def test_two_workers(parents, faults, losses):
     assert fine(parents, workers=2, faults=faults, losses=losses) > 300
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("parents", "workers", "disturbed"),
+    [
+        (ONE, 2, {"unheard": 1, "halts": 1}),
+        (CHAIN, 1, {"faults": 1, "unheard": 1, "halts": 1}),
+        (CHAIN, 1, {"faults": 1, "losses": 1, "halts": 1, "cache": True}),
+        (CHAIN, 1, {"faults": 1, "halts": 1}),
+        (ONE, 2, {"halts": 2}),
+        (JOIN, 1, {"unheard": 1, "halts": 1}),
+    ],
+)
+def test_resumed_with_answers_lost(parents, workers, disturbed):
+    assert fine(parents, workers, **{"faults": 0, **disturbed}) > 300
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("parents", "workers", "disturbed"),
+    [
+        (CHAIN, 1, {"faults": 1, "losses": 1, "unheard": 1, "halts": 1}),
+        (CHAIN, 2, {"faults": 1, "unheard": 1, "halts": 1}),
+        (CHAIN, 2, {"losses": 1, "unheard": 1, "halts": 1}),
+        (CHAIN, 2, {"faults": 1, "losses": 1, "halts": 1, "cache": True}),
+        (FORK, 2, {"unheard": 1, "halts": 1}),
+        (JOIN, 2, {"unheard": 1, "halts": 1}),
+        (CHAIN, 1, {"faults": 1, "unheard": 2, "halts": 2}),
+    ],
+)
+def test_more_of_everything_resumed(parents, workers, disturbed):
+    assert fine(parents, workers, **{"faults": 0, **disturbed}) > 5000
 
 
 @pytest.mark.long
@@ -75,6 +134,46 @@ def test_two_workers(parents, faults, losses):
 )
 def test_more_of_everything(parents, workers, faults, losses):
     assert fine(parents, workers, faults, losses=losses) > 5000
+
+
+# ---- a job that may need a second part
+
+
+@pytest.mark.parametrize("verdicts", [NO, YES, EITHER])
+@pytest.mark.parametrize("decider", CHAIN)
+def test_a_second_part_with_a_fault_anywhere(decider, verdicts):
+    """Somebody decides in the middle of the first part, or at its end."""
+    assert fine(CHAIN, workers=1, faults=1, second=Second(decider, MORE, verdicts)) > 50
+
+
+def test_who_comes_late_does_not_decide_again():
+    assert fine(ONE, workers=2, faults=1, second=Second("0.0", MORE, EITHER)) > 2000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verdicts", [NO, YES, EITHER])
+@pytest.mark.parametrize("decider", CHAIN)
+def test_a_second_part_with_two_workers(decider, verdicts):
+    assert fine(CHAIN, workers=2, faults=1, second=Second(decider, MORE, verdicts)) > 800
+    assert fine(CHAIN, workers=1, faults=1, losses=1, second=Second(decider, MORE, verdicts)) > 200
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("parents", "decider", "second", "workers", "faults", "losses"),
+    [
+        (ONE, "0.0", MORE, 2, 2, 0),
+        (ONE, "0.0", MORE, 3, 1, 0),
+        (ONE, "0.0", MUCH_MORE, 2, 1, 1),
+        (CHAIN, "0.0", MORE, 2, 2, 0),
+        (CHAIN, "0.0", MORE, 2, 1, 1),
+        (CHAIN, "0.1", MORE, 2, 2, 0),
+        (JOIN, "0.2", MORE, 2, 1, 0),
+    ],
+)
+def test_more_of_everything_with_a_second_part(parents, decider, second, workers, faults, losses):
+    assert fine(parents, workers, faults, losses=losses, second=Second(decider, second, EITHER)) > 5000
 
 
 # ---- wrong ledgers are found out
@@ -131,6 +230,85 @@ class Counting(ModelLedger):
         return as_class(Counting, super().copy())
 
 
+class EndsTooSoon(ModelLedger):
+    """Finishes the job with the first part."""
+
+    def _complete(self, one):
+        return super()._complete(one._replace(total=0))
+
+    def copy(self):
+        return as_class(EndsTooSoon, super().copy())
+
+
+class DecidesLater(ModelLedger):
+    """Learns of the second part when that begins, not when it was decided."""
+
+    def _complete(self, one):
+        if one.name == SEED:
+            self._running.total = max(self._running.total, 2)
+        return super()._complete(one._replace(total=0))
+
+    def copy(self):
+        return as_class(DecidesLater, super().copy())
+
+
+class OnlyTells(ModelLedger):
+    """Tells who decided what was chosen, but does not remember it."""
+
+    def _complete(self, one):
+        done = super()._complete(one._replace(chosen=()))
+        return Completed(done.token, (*done.ready, *(name for name, _ in one.chosen)))
+
+    def copy(self):
+        return as_class(OnlyTells, super().copy())
+
+
+class AllDecide(ModelLedger):
+    """Follows every attempt at a decision, not only the one that made the task done."""
+
+    def _complete(self, one):
+        return super()._complete(one._replace(children=[*one.children, *one.chosen]))
+
+    def copy(self):
+        return as_class(AllDecide, super().copy())
+
+
+class Denies(ModelLedger):
+    """Takes a completion of an old epoch for one that never counted, though it was published."""
+
+    def _complete(self, one):
+        return super()._complete(one) if one.token >> 32 == self._running.epoch else Completed(0)
+
+    def copy(self):
+        return as_class(Denies, super().copy())
+
+
+class ResumesByWord(ModelLedger):
+    """Tells who resumes what is ready, and relies on that it is put into the queue."""
+
+    def resume(self):
+        told = super().resume()
+        for name in told:
+            self._tasks[name].ready = False
+        return told
+
+    def copy(self):
+        return as_class(ResumesByWord, super().copy())
+
+
+class SameEpoch(ModelLedger):
+    """Resumes without a new epoch, and gives the tokens of the old one again."""
+
+    def resume(self):
+        told = super().resume()
+        self._running.epoch -= 1
+        self._running.sequence = 1
+        return told
+
+    def copy(self):
+        return as_class(SameEpoch, super().copy())
+
+
 def as_class(kind, made):
     made.__class__ = kind
     return made
@@ -149,32 +327,75 @@ def test_a_wrong_ledger_is_found_out(monkeypatch, ledger, parents, workers):
     assert found.stuck
 
 
+@pytest.mark.parametrize(
+    ("ledger", "parents", "verdicts"),
+    [(EndsTooSoon, ONE, YES), (DecidesLater, ONE, YES), (OnlyTells, ONE, YES), (AllDecide, CHAIN, EITHER)],
+)
+def test_a_ledger_that_decides_wrongly_is_found_out(monkeypatch, ledger, parents, verdicts):
+    monkeypatch.setattr(exploration, "ModelLedger", ledger)
+    try:
+        found = explored(parents, workers=2, faults=1, second=Second("0.0", MORE, verdicts))
+    except AssertionError:
+        return
+    assert found.stuck
+
+
+@pytest.mark.parametrize(
+    ("ledger", "parents", "workers", "disturbed"),
+    [
+        (Denies, ONE, 1, {"unheard": 1, "halts": 1}),
+        (ResumesByWord, ONE, 1, {"faults": 1, "halts": 1}),
+        pytest.param(SameEpoch, CHAIN, 2, {"losses": 1, "halts": 1}, marks=pytest.mark.slow),
+    ],
+)
+def test_a_ledger_that_resumes_wrongly_is_found_out(monkeypatch, ledger, parents, workers, disturbed):
+    monkeypatch.setattr(exploration, "ModelLedger", ledger)
+    try:
+        found = explored(parents, workers, **{"faults": 0, **disturbed})
+    except AssertionError:
+        return
+    assert found.stuck
+
+
+def test_a_cache_that_takes_one_attempt_for_another_is_found_out(monkeypatch):
+    def any_attempt(world, tile):
+        found = [each for each in sorted(world.cached) if each[0] == tile[0]]
+        return found[0] if found else (tile if tile in world.tiles else None)
+
+    monkeypatch.setattr(World, "read", any_attempt)
+    with pytest.raises(AssertionError, match="but was told"):
+        explored(CHAIN, workers=2, faults=1, cache=True)
+
+
 # ---- random ways, on the embedded queue and ledger
 
 
 @st.composite
-def programs(draw):
-    """Up to eight tasks, each waiting for some of those before it."""
-    names = [f"0.{i}" for i in range(draw(st.integers(2, 8)))]
+def programs(draw, statement=0, most=8):
+    """Some tasks, each waiting for some of those before it."""
+    names = [f"{statement}.{i}" for i in range(draw(st.integers(2, most)))]
     return {name: [each for each in names[:i] if draw(st.booleans())] for i, name in enumerate(names)}
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=15)
-@given(parents=programs(), data=st.data())
-def test_random_ways(parents, data):
+@given(parents=programs(), more=st.none() | programs(1, 4), data=st.data())
+def test_random_ways(parents, more, data):
     """Workers act in any order; they die, come late, lose tiles; left alone, they finish the job."""
+    second = None
+    if more is not None:
+        second = Second(data.draw(st.sampled_from(sorted(parents))), more, (data.draw(st.booleans()),))
     random = data.draw(st.randoms(use_true_random=False))
     with tempfile.TemporaryDirectory() as folder:
         clock = Clock()
         database = TimedDatabase(Path(folder) / "job.db", clock)
         ledger, queue = EmbeddedLedger(database), EmbeddedQueue(database, most_deliveries=10**6)
-        world = World(parents, ledger, queue, workers=3, page=2)
+        world = World(parents, ledger, queue, workers=3, page=2, second=second)
         world.start()
         for _ in range(120):
             disturb(world, clock, random)
         finish(world, clock)
         world.check_finished()
-        assert ledger.status().done == len(parents)
+        assert ledger.status().done == len(world.wanted())
         assert unclaimed(world, clock) == set()
         database.close()
 

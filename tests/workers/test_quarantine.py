@@ -35,7 +35,7 @@ def attempted(store, divisor, compression=None):
         attempt = Attempt("0.0", named("0.0"), None, (), token=17)
         Quarantine(store, job.name, job.spec.bound, Limits(), job.spec.options.imports).compute(attempt)
         assert attempt.seconds > 0
-        return open_parts(job.address).store.get(tile_key(job.name, TileKey("C", (0,)), 17))
+        return open_parts(job.address).store.get(tile_key(job.folder, TileKey("C", (0,)), 17))
 
 
 def test_tiles_are_compressed_as_the_job_asks(tmp_path):

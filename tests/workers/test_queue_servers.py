@@ -75,7 +75,7 @@ def test_tls(start_redis):
     server = start_redis(tls=True, password=SECRET)
     shown = used(server.url)
     assert shown.startswith(f"rediss://127.0.0.1:{server.port}/0?ssl_ca_certs=/")
-    with pytest.raises(StoreError, match="did not answer for 0 s"):
+    with pytest.raises(StoreError, match=r"did not answer for [\d.]+ s"):
         RedisLedger(f"rediss://127.0.0.1:{server.port}/0", "x", patience=0)  # its authority is not known
 
 
@@ -163,7 +163,9 @@ def test_a_server_that_stays_away(start_redis):
     queue = RedisQueue(server.url, "x", patience=0.3)
     server.kill()
     start = time.monotonic()
-    with pytest.raises(StoreError, match=r"did not answer for 0\.3 s .*start it again, then resume the job"):
+    with pytest.raises(
+        StoreError, match=r"did not answer for [\d.]+ s .*start it again, then resume the job"
+    ):
         queue.size()
     assert time.monotonic() - start < 10
     queue.close()

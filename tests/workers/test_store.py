@@ -253,3 +253,18 @@ def test_flaky_stores_fail_before_or_after():
     there = {key for key, _ in real.list()}
     assert 0 < len(set(failed) & there) < len(failed) == flaky.failures
     assert len(there | set(failed)) == 100
+
+
+@pytest.mark.parametrize("place", ["job", "job/A"])
+def test_nothing_is_written_through_a_link(tmp_path, place):
+    """Somebody who may write to the store makes a directory in it lead elsewhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    store = DirectoryStore(tmp_path / "store")
+    (tmp_path / "store" / place).parent.mkdir(parents=True, exist_ok=True)
+    os.symlink(elsewhere, tmp_path / "store" / place)
+    with pytest.raises(StoreError, match="is a link, which leads out of the store; remove the link"):
+        store.put("job/A/0.0=1", [b"some bytes"])
+    assert list(elsewhere.iterdir()) == []
+    store.put("other/A/0.0=1", [b"some bytes"])
+    assert bytes(store.get("other/A/0.0=1")) == b"some bytes"

@@ -39,6 +39,7 @@ from linnet.events import (
     TileWritten,
 )
 from linnet.programs import BoundProgram
+from linnet.session import init
 from linnet.testing import kernels as programs
 from linnet.testing import odd_tiles
 from linnet.tiles import Layout, TiledArray
@@ -119,6 +120,30 @@ class EngineSuite:
             expected[i : i + 2, i : i + 2] = 7
         assert np.array_equal(found["B"].to_numpy(), expected)
         assert np.array_equal(found["C"].to_numpy(), expected + 1)
+
+    @pytest.mark.parametrize("n", [6, 5])
+    def test_tiles_nobody_writes_may_be_intermediate(self, engine: Engine, n: int) -> None:
+        a = numbers((n, n))
+        found = engine.run(programs.patched.bind(N=3), {"A": TiledArray.from_numpy(a, 2)})
+        between = 2 * a
+        for i in (0, 2, 4):
+            between[i : i + 2, i : i + 2] = 7
+        assert set(found) == {"C", "D"}
+        assert np.array_equal(found["C"].to_numpy(), between + 1)
+        assert np.array_equal(found["D"].to_numpy(), (between + 1) + between)
+
+    def test_a_result_with_a_fill_becomes_intermediate(self, engine: Engine) -> None:
+        a = numbers((6, 6))
+        both = programs.filled.then(programs.squared, keep=False)
+        found = engine.run(both.bind(N=3), {"A": TiledArray.from_numpy(a, 2)})
+        between = 2 * a
+        for i in (0, 2, 4):
+            between[i : i + 2, i : i + 2] = 7
+        tiles = between.reshape(3, 2, 3, 2).swapaxes(1, 2)
+        expected = (tiles @ tiles.swapaxes(0, 1)).swapaxes(1, 2).reshape(6, 6)
+        assert set(found) == {"C", "E"}
+        assert np.array_equal(found["C"].to_numpy(), between + 1)
+        assert np.allclose(found["E"].to_numpy(), expected, rtol=1e-14)
 
     def test_tables_scalars_and_attributes(self, engine: Engine) -> None:
         a = numbers((10,))
@@ -224,6 +249,19 @@ class EngineSuite:
             found = engine.run(bound, {"A": TiledArray.from_numpy(a, size)})["B"].to_numpy()
             assert np.array_equal(found, (a + 1) + 1)
 
+    def test_results_of_one_run_are_inputs_of_the_next(self, engine: Engine) -> None:
+        a = numbers((6, 6))
+        layout = Layout.regular((6, 6), 2)
+        bound = programs.filled.bind(N=3)
+        first = engine.run(bound, {"A": TiledArray.from_numpy(a, 2)})
+        kept = first.left("B", layout, a.dtype)  # wherever the engine leaves its results
+        expected = first["B"].to_numpy()
+        del first
+        for _ in range(2):
+            found = engine.run(bound, {"A": kept})["B"].to_numpy()
+            assert np.array_equal(found, np.where(np.kron(np.eye(3), np.ones((2, 2))), 7, 2 * expected))
+        assert np.array_equal(kept.to_numpy(), expected)
+
     # ---- inputs
 
     @pytest.mark.parametrize("copy", [True, False])
@@ -325,6 +363,22 @@ class EngineSuite:
         with pytest.warns(RuntimeWarning, match="the job goes on"):
             found = engine.run(bound, {"B": a}, events=events)["D"]
         assert found.to_numpy().tolist() == [2, 2]
+
+    # ---- what callers ask of an engine
+
+    def test_an_engine_says_what_it_is(self, engine: Engine) -> None:
+        assert engine.workers >= 1
+        assert engine.deterministic in (True, False)
+        assert engine.memory is None or engine.memory > 0
+        bound = programs.doubled.bind(N=3)
+        found = engine.plan(bound, {"B": TiledArray.from_numpy(np.ones(6), 2)})
+        assert found is None or found.work.count == bound.count()
+
+    def test_a_task_may_itself_run_programs(self, engine: Engine) -> None:
+        a = np.arange(40.0)
+        with init(engine):
+            found = engine.run(programs.nesting.bind(N=10), {"A": TiledArray.from_numpy(a, 4)})["B"]
+        assert np.array_equal(found.to_numpy(), 2 * a)
 
     # ---- cancellation
 

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from linnet.kernels import add, gemm_add, kernel
 from linnet.kernels import gemm as multiply
 from linnet.programs import In, Out, Table, Temp, tile_program
+from linnet.session import current_engine
+from linnet.tiles import TiledArray
 
 Tile = NDArray[Any]
 
@@ -79,6 +81,13 @@ def nap(x: Tile, seconds: float) -> Tile:
     """A copy, after a while."""
     time.sleep(seconds)
     return x.copy()
+
+
+@kernel("testing_nested", shape=lambda x: x)
+def nested(x: Tile) -> Tile:
+    """`2·x`, by a program that the engine in use where this runs is given."""
+    bound = doubled.bind(N=len(x))
+    return current_engine().run(bound, {"B": TiledArray.from_numpy(x, 1)})["D"].to_numpy()
 
 
 @tile_program
@@ -147,6 +156,29 @@ def filled(A: In, B: Out(fill=7), C: Out, N: int):
 
 
 @tile_program
+def patched(A: In, C: Out, D: Out, B: Temp(fill=7), S: Temp("B"), N: int):
+    """Tiles that nobody writes of an intermediate array: read by themselves, in ranges, as a version 0."""
+    assert N >= 2
+    for i in range(N):
+        for j in range(N):
+            if j != i:
+                B[i, j] = scaled(A[i, j], 2)
+    for i in range(N):
+        C[i, 0:N] = steps(B[i, 0:N])
+        for j in range(N):
+            S[1, i, j] = step(S[0, i, j])
+            D[i, j] = add(S[1, i, j], B[i, j])
+
+
+@tile_program
+def squared(B: In, E: Out, N: int):
+    """What `filled` may be followed by."""
+    for i in range(N):
+        for j in range(N):
+            E[i, j] = multiply(B[i, j], B[j, i])
+
+
+@tile_program
 def tabled(A: In, B: Out, T: Table, N: int):
     """Where a tile goes is looked up."""
     for i in range(N):
@@ -188,3 +220,10 @@ def slow(A: In, B: Out, N: int):
     """A hundredth of a second a task."""
     for i in range(N):
         B[i] = nap(A[0], 0.01)
+
+
+@tile_program
+def nesting(A: In, B: Out, N: int):
+    """A task that itself runs a program, for each tile."""
+    for i in range(N):
+        B[i] = nested(A[i])

@@ -9,7 +9,7 @@
     TestMine = Machine.TestCase
 
 Programs are small random graphs; attempts die, come late, are repeated; tiles are lost; the job is stopped,
-resumed and rebuilt.
+resumed and rebuilt. One task may call for a second part, of two tasks.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from linnet.testing.clock import Clock
 from linnet.testing.model_ledger import ModelLedger
-from linnet.workers.ledger import Child, Completion, Ledger, Start, Waiting
+from linnet.workers.ledger import EVERY_STATEMENT, Child, Completion, Ledger, Start, Waiting
 
 SILENCE = 450.0
 """Long beside the seconds that really pass in a test."""
 WORKERS = ("a/1", "b/2")
+STATEMENTS = 3
+"""Of the first part of a program; the only statement of the second comes after them."""
+SEED, SECOND = "@3", {"3.0": [], "3.1": ["3.0"]}
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -52,20 +55,32 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # ---- the program
 
-    @initialize(edges=st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=2, max_size=7))
-    def program(self, edges: list[list[bool]]) -> None:
+    @initialize(
+        edges=st.lists(st.lists(st.booleans(), min_size=7, max_size=7), min_size=2, max_size=7),
+        decider=st.integers(0, 6),
+    )
+    def program(self, edges: list[list[bool]], decider: int) -> None:
         """Task j waits for task i < j where row j says so."""
-        self.names = [f"{j % 3}.{j}" for j in range(len(edges))]
-        self.waits = {
-            name: [self.names[i] for i in range(j) if edges[j][i]] for j, name in enumerate(self.names)
+        self.first = [f"{j % STATEMENTS}.{j}" for j in range(len(edges))]
+        self.decider = self.first[decider % len(edges)]
+        self.waits: dict[str, list[str]] = {
+            name: [self.first[i] for i in range(j) if edges[j][i]] for j, name in enumerate(self.first)
         }
-        self.both("create", len(self.names))
+        self.waits |= {**SECOND, SEED: [self.decider]}
+        self.both("create", len(self.first))
+
+    @property
+    def names(self) -> list[str]:
+        """The tasks of the job, as far as that is decided."""
+        return [*self.first, *(SECOND if self.model.status().total > len(self.first) else ())]
 
     def children(self, name: str) -> list[Child]:
         """Those that wait for a task; the seed `@` stands before those that wait for nobody."""
         if name == "@":
-            return [Child(each, 0) for each, waits in self.waits.items() if not waits]
-        return [Child(each, len(waits)) for each, waits in self.waits.items() if name in waits]
+            return [Child(each, 0) for each in self.first if not self.waits[each]]
+        if name == SEED:
+            return [Child(each, 1) for each, waits in SECOND.items() if not waits]
+        return [Child(each, len(self.waits[each])) for each in self.names if name in self.waits[each]]
 
     def both(self, step: str, *arguments: Any) -> Any:
         """The answer of both; they must agree."""
@@ -81,7 +96,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert found == expected, f"{step}{arguments}: {found}, expected {expected}"
 
     def pick(self, data: st.DataObject, label: str, *, seeds: bool = True) -> str:
-        return data.draw(st.sampled_from([*self.names, *(["@"] if seeds else [])]), label)
+        return data.draw(st.sampled_from([*self.names, *(["@", SEED] if seeds else [])]), label)
 
     # ---- attempts
 
@@ -106,17 +121,20 @@ class LedgerMachine(RuleBasedStateMachine):
         self.both("forget", name, token)
 
     @precondition(lambda self: self.attempts)
-    @rule(data=st.data(), count=st.integers(1, 2), whole=st.booleans())
-    def complete(self, data: st.DataObject, count: int, whole: bool) -> None:
-        """Attempts of any age, perhaps repeated; or a first page only."""
+    @rule(data=st.data(), count=st.integers(1, 2), whole=st.booleans(), more=st.booleans())
+    def complete(self, data: st.DataObject, count: int, whole: bool, more: bool) -> None:
+        """Attempts of any age, perhaps repeated; or a first page only. One may call for the second part."""
         chosen = [data.draw(st.sampled_from(self.attempts)) for _ in range(count)]
         pages = [
             Completion(
                 name, token, self.children(name)[: None if whole else 1], self.waits.get(name, ()),
-                last=whole, counted=name != "@", seconds=0.5,
+                last=whole, counted=name[0] != "@", seconds=0.5,
             )
             for name, token, _ in chosen
         ]  # fmt: skip
+        if more:
+            call = {"chosen": [Child(SEED, 1)], "total": len(self.first) + len(SECOND)}
+            pages = [page._replace(**call) if page.name == self.decider else page for page in pages]
         self.both("complete", pages)
 
     @precondition(lambda self: self.attempts)
@@ -150,10 +168,11 @@ class LedgerMachine(RuleBasedStateMachine):
         kept = [(name, done[name] if data.draw(st.booleans(), "kept") else 0) for name in listed]
         waiting = [
             Waiting(name, len(waits), [each for each in waits if each in done])
-            for name, waits in self.waits.items()
+            for name, waits in ((name, self.waits[name]) for name in self.names)
             if name not in done
         ]
-        self.both("restore", len(self.names), kept, waiting)
+        decided = len(self.names) > len(self.first)
+        self.both("restore", len(self.names), kept, waiting, EVERY_STATEMENT if decided else STATEMENTS)
 
     def is_done(self, name: str) -> bool:
         (begun,) = self.model.copy().begin([Start(name)], "nobody")

@@ -17,14 +17,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from linnet.errors import AddressError
+from linnet.testing.ledger_choices import LedgerChoicesSuite
+from linnet.testing.ledger_creation import LedgerCreationSuite
 from linnet.testing.ledger_deaths import LedgerDeathsSuite
 from linnet.testing.ledger_steps import ME, begun, ran
 from linnet.testing.ledger_tiles import LedgerTilesSuite
 from linnet.workers.ledger import PAGE, Begun, Child, Completed, Completion, Ledger, Start
 
 
-class LedgerSuite(LedgerTilesSuite, LedgerDeathsSuite):
+class LedgerSuite(LedgerCreationSuite, LedgerTilesSuite, LedgerDeathsSuite, LedgerChoicesSuite):
     """Subclass this with a fixture `another`."""
 
     # ---- the job
@@ -36,31 +37,6 @@ class LedgerSuite(LedgerTilesSuite, LedgerDeathsSuite):
         assert (status.first, status.last, dict(status.kinds)) == (0, 0, {})
         assert status.now > 0
         assert ledger.overdue(0, 5) == ["@"]
-
-    def test_no_job(self, another: Callable[[], Ledger]) -> None:
-        with pytest.raises(AddressError, match="holds no job"):
-            another().status()
-
-    def test_a_job_of_nothing_is_finished(self, another: Callable[[], Ledger]) -> None:
-        ledger = another()
-        ledger.create(0)
-        assert ledger.status().state == "finished"
-        assert ledger.overdue(0, 5) == []
-
-    def test_create_forgets_what_was(self, ledger: Ledger) -> None:
-        ran(ledger, "@", (), ["0.1"])
-        ran(ledger, "0.1", seconds=2.0)
-        ledger.create(3)
-        status = ledger.status()
-        assert (status.total, status.done, status.begun, dict(status.kinds)) == (3, 0, 0, {})
-        assert ledger.published(["0.1", "@"]) == [0, 0]
-        assert ledger.overdue(0, 5) == ["@"]
-
-    def test_drop(self, ledger: Ledger, another: Callable[[], Ledger]) -> None:
-        ledger.drop()
-        ledger.close()
-        with pytest.raises((AddressError, FileNotFoundError)):
-            another().status()
 
     def test_the_last_task_finishes_the_job(self, another: Callable[[], Ledger]) -> None:
         ledger = another()
@@ -160,6 +136,19 @@ class LedgerSuite(LedgerTilesSuite, LedgerDeathsSuite):
         assert ledger.status().state == "running"
         assert ledger.published(["0.1"]) == [0]
         assert begun(ledger, "0.1").token >> 32 == 2
+
+    def test_what_an_old_epoch_published_is_told_again(self, ledger: Ledger) -> None:
+        """The answer to a completion may be lost, and the job resumed before it is repeated."""
+        completion = Completion("0.1", begun(ledger, "0.1").token, [Child("1.0", 1)])
+        page = Completion("0.2", begun(ledger, "0.2").token, [Child("1.1", 2)], last=False)
+        other = Completion("0.1", begun(ledger, "0.1").token, [Child("1.0", 1)])
+        ledger.complete([completion, page])
+        ledger.resume()
+        found = ledger.complete([completion, page, page._replace(last=True), other])
+        assert [each.token for each in found] == [completion.token, page.token, page.token, 0]
+        assert ledger.status().done == 1
+        ledger.reopen("0.1", completion.token, (), "")
+        assert ledger.complete([completion]) == [Completed(0)]
 
     # ---- pages
 

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from linnet.errors import AddressError
 from linnet.workers.ledger import (
     EPOCHS_BEYOND,
+    EVERY_STATEMENT,
     NO_FACTS,
     Begun,
     Completed,
@@ -24,6 +25,7 @@ from linnet.workers.ledger import (
     Status,
     Waiting,
     WorkerInfo,
+    is_known,
 )
 
 
@@ -39,8 +41,8 @@ class _Job:
     begun: int = 0
     first: float = 0.0
     last: float = 0.0
-    rebuilt: bool = False
-    """Whether tasks never heard of are done: so it is after `restore`."""
+    known: int = 0
+    """Tasks never heard of are done in statements below this: so it is after `restore`."""
 
 
 @dataclass(slots=True)
@@ -113,7 +115,7 @@ class ModelLedger:
     def _task(self, name: str) -> _Task:
         """What is known of a task; in a ledger built anew, one not heard of is done."""
         if name not in self._tasks:
-            return _Task(done=self._running.rebuilt and not name.startswith("@"))
+            return _Task(done=is_known(name, self._running.known))
         return self._tasks[name]
 
     def _known(self, name: str) -> _Task:
@@ -126,6 +128,8 @@ class ModelLedger:
     # ---- the job
 
     def create(self, total: int) -> None:
+        if self._job is not None:
+            raise AddressError(f"{self.url} holds a job already")
         self._drop()
         self._job = _Job(total, state="running" if total else "finished")
         if total:
@@ -157,12 +161,18 @@ class ModelLedger:
                 task.since = self._now()
         return [name for name, task in self._tasks.items() if task.ready]
 
-    def restore(self, total: int, done: Sequence[tuple[str, int]], waiting: Sequence[Waiting]) -> None:
+    def restore(
+        self,
+        total: int,
+        done: Sequence[tuple[str, int]],
+        waiting: Sequence[Waiting],
+        known: int = EVERY_STATEMENT,
+    ) -> None:
         before = self._job.epoch if self._job is not None else 0
         self._drop()
         newest = max(before, *(token >> 32 for _, token in done), 0)
         state: State = "running" if waiting else "finished"
-        self._job = _Job(total, total - len(waiting), state=state, epoch=newest + EPOCHS_BEYOND, rebuilt=True)
+        self._job = _Job(total, total - len(waiting), state=state, epoch=newest + EPOCHS_BEYOND, known=known)
         for name, token in done:
             self._tasks[name] = _Task(done=True, token=token)
         for name, needs, marked in waiting:
@@ -221,14 +231,14 @@ class ModelLedger:
         return [self._complete(each) for each in completions]
 
     def _complete(self, one: Completion) -> Completed:
-        if one.token >> 32 != self._running.epoch:
-            return Completed(0)
+        task = self._task(one.name)
+        if one.token >> 32 != self._running.epoch or one.token <= task.lost:
+            return Completed(one.token if one.token == task.token else 0)
         task = self._known(one.name)
-        if one.token <= task.lost:
-            return Completed(0)
         task.token = task.token or one.token
         ready: list[str] = []
-        for child, needs in one.children:
+        finishing = one.last and not task.done
+        for child, needs in (*one.children, *(one.chosen if finishing else ())):
             waiting = self._known(child)
             if waiting.done:
                 continue
@@ -237,7 +247,8 @@ class ModelLedger:
                 if not waiting.ready:
                     waiting.ready, waiting.since = True, self._now()
                 ready.append(child)
-        if one.last and not task.done:
+        if finishing:
+            self._running.total = max(self._running.total, one.total)
             self._done(one, task)
         return Completed(task.token, tuple(ready))
 

@@ -229,6 +229,16 @@ class QueueSuite:
         queue.drop()
         queue.drop()
 
+    def test_a_queue_that_somebody_dropped_is_there_again_after_clear(
+        self, queue: Queue, another: Callable[[], Queue]
+    ) -> None:
+        """As a client does that resumes a job."""
+        queue.put([Entry("0.1")])
+        another().drop()
+        queue.clear()
+        queue.put([Entry("0.2")])
+        assert [lease.name for lease in drained(queue)] == ["0.2"]
+
     # ---- many holders
 
     def test_grouped_steps_are_all_there(self, queue: Queue, another: Callable[[], Queue]) -> None:

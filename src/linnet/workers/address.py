@@ -10,12 +10,15 @@ the URLs given to `submit` and `attach`, keys of object stores into the environm
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from linnet.errors import AddressError
 
+_SERVERS = ("redis", "rediss", "valkey", "valkeys")
 _JOB = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # Options of URLs that may be seen. Anything else could be a secret.
 _TOLD = {
@@ -49,6 +52,9 @@ class Address:
             raise AddressError(
                 f"{self.job!r} is no name of a job: use letters, digits, '-' and '_', at most 64"
             )
+        for what, url in (("store", self.store), ("ledger", self.ledger), ("queue", self.queue)):
+            if url is not None:
+                _check(what, url)
         hidden = [name for name, _ in _options(self.store) if name not in _TOLD]
         if hidden:
             raise AddressError(
@@ -103,6 +109,12 @@ class Address:
         return f"Address({self.text!r})"
 
 
+def default_store() -> Path:
+    """Where jobs are kept unless told otherwise."""
+    base = os.environ.get("LINNET_HOME") or Path.home() / ".cache" / "linnet"
+    return Path(base) / "jobs"
+
+
 def without_secret(url: str) -> str:
     """A URL without the user's name and password, and without options that could be secret.
 
@@ -116,6 +128,26 @@ def without_secret(url: str) -> str:
     return urlunsplit(
         parts._replace(netloc=parts.netloc.rpartition("@")[2], query=urlencode(told, safe="/:"))
     )
+
+
+def _check(what: str, url: str) -> None:
+    """Refuse a URL that cannot be taken apart, without a word of what might be secret in it."""
+    if "://" not in url:
+        return
+    scheme = url.partition("://")[0]
+    try:
+        parts = urlsplit(url)
+        unreadable = parts.port is not None and parts.port < 0
+    except ValueError:
+        unreadable = True
+    else:
+        beyond = f"{parts.path}{parts.fragment}{'' if '@' in parts.netloc else parts.query}"
+        unreadable = unreadable or (scheme in _SERVERS and "@" in beyond)
+    if unreadable:
+        raise AddressError(
+            f"the URL of the {what} ({scheme}://…) cannot be read; write / ? # @ and : of a password as %2F, "
+            "%3F, %23, %40 and %3A, or put it into LINNET_LEDGER_PASSWORD"
+        ) from None
 
 
 def _options(url: str) -> list[tuple[str, str]]:

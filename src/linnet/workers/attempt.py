@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, cast
 
 import numpy as np
 
 from linnet.errors import InputError, UnwrittenTileError
 from linnet.kernels import get as get_kernel
-from linnet.programs import BoundProgram, Call, In, Out, Task, Temp
+from linnet.kernels.surroundings import in_a_worker
+from linnet.programs import BoundProgram, Call, In, Task, Temp
 from linnet.programs.results import failure, matched
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TileKey
+from linnet.workers.expansion import has_seed
 from linnet.workers.names import Seed, name_of
 from linnet.workers.queue import Lease
+from linnet.workers.settled import settled
 from linnet.workers.spec import JobSpec, tile_key
 from linnet.workers.traffic import Traffic
 
@@ -43,25 +46,51 @@ class Attempt:
     """What it computed."""
     seconds: float = 0.0
     """Time inside the kernel."""
+    calls_for_more: bool = False
+    """Whether what it computed calls for the second part of the job."""
+
+
+@dataclass(slots=True)
+class Batch:
+    """Tasks that go through the stages together."""
+
+    attempts: list[Attempt]
+    seconds: float = 0.0
+    """Of the stage that took longest."""
+    tasks: int = field(init=False)
+    """How many there were at first."""
+
+    def __post_init__(self) -> None:
+        self.tasks = len(self.attempts)
+
+    def took(self, since: float) -> None:
+        """A stage is over."""
+        self.seconds = max(self.seconds, monotonic() - since)
 
 
 class Calls:
     """Tasks of one job as calls of kernels."""
 
-    def __init__(self, spec: JobSpec, job: str) -> None:
+    def __init__(self, spec: JobSpec, folder: str) -> None:
         self.bound: BoundProgram = spec.bound
-        self._job = job
+        self._spec = spec
+        self._folder = folder
         self._inputs = spec.inputs
         self._shapes = Shapes(spec.bound, spec.described)
         self._roles = spec.program.arrays
 
     def parents(self, task: Task | Seed) -> list[str]:
-        """Names of the tasks that write what a task reads."""
-        return [] if isinstance(task, Seed) else [name_of(each) for each in self.bound.parents(task)]
+        """Names of the tasks that a task waits for: those that write what it reads; of a seed of the second
+        part, the one that decides."""
+        if isinstance(task, Task):
+            return [name_of(each) for each in self.bound.parents(task)]
+        gate = self._spec.gate
+        second = gate is not None and task.statement is not None and task.statement >= gate.statement
+        return [self._spec.decider] if second else []
 
     def has_seed(self, seed: Seed) -> bool:
         """Whether a seed is one of this program."""
-        return seed.statement is None or seed.statement < len(self.bound.program.statements)
+        return has_seed(self.bound, seed)
 
     def operands(self, call: Call) -> list[TileKey]:
         """The tiles that a call reads, each once."""
@@ -83,7 +112,7 @@ class Calls:
     def write(self, attempt: Attempt, traffic: Traffic) -> list[tuple[TileKey, Tile]]:
         """Store what an attempt computed, under its token; returns what anybody needs of it."""
         needed = [(key, tile) for key, tile in attempt.results if self.is_needed(key)]
-        traffic.write([(tile_key(self._job, key, attempt.token), tile) for key, tile in needed])
+        traffic.write([(tile_key(self._folder, key, attempt.token), tile) for key, tile in needed])
         return needed
 
     def source(self, key: TileKey, published: Mapping[str, int]) -> str | Tile:
@@ -98,15 +127,28 @@ class Calls:
                 )
             if key.index in given.absent:
                 assert given.fill is not None
-                return np.full(given.layout.tile_shape(key.index), given.fill, given.dtype, order="F")
-            return tile_key(self._job, key, None)
+                tile = np.full(given.layout.tile_shape(key.index), given.fill, given.dtype, order="F")
+                tile.flags.writeable = False
+                return tile
+            return given.key(self._folder, key)
         writer = self.bound.writer(key)
         if writer is not None:
-            return tile_key(self._job, key, published[name_of(writer)])
-        if isinstance(role, Out) and role.fill is not None:
-            shape, dtype = self._shapes.filled(key)
-            return np.full(shape, role.fill, dtype, order="F")
-        raise UnwrittenTileError(f"{key} is read, but no task writes it")
+            return tile_key(self._folder, key, published[name_of(writer)])
+        tile = self._shapes.fill(key)
+        if tile is None:
+            raise UnwrittenTileError(f"{key} is read, but no task writes it")
+        return tile
+
+    def lost_input(self, key: TileKey) -> str:
+        """Whose tile an input that is not there is, and what can be done."""
+        lender = self._inputs[key.array].borrowed
+        where = self._inputs[key.array].key(self._folder, key)
+        if lender is None:
+            return f"{key} (stored as {where}) is missing or damaged; submit the job again"
+        return (
+            f"{key} is tile {TileKey(lender.array, key.index)} of job {lender.job} (stored as {where}), and "
+            "is missing or damaged; only that job can compute it: make its result again, then this one"
+        )
 
     def compute(self, attempt: Attempt) -> None:
         """Run the kernel of an attempt whose tiles are there."""
@@ -117,11 +159,12 @@ class Calls:
         arguments = [_filled_in(item, attempt.tiles) for item in call.args]
         start = perf_counter()
         try:
-            result = kernel.function(*arguments, **call.attributes)
-            attempt.results = matched(result, kernel.outputs, call)
-        except MemoryError:
+            with in_a_worker():
+                found = matched(kernel.function(*arguments, **call.attributes), kernel.outputs, call)
+            attempt.results = settled(found, attempt.tiles.values())
+        except (MemoryError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # a kernel that exits would take the worker along
             raise failure(error, self.bound, task, call) from error
         attempt.seconds = perf_counter() - start
         attempt.tiles = {}

@@ -2,7 +2,9 @@
 
 Each tile is a file in shared memory, encoded but never compressed, which whoever needs it maps: a tile is
 there once, however many workers use it. Where the store is a directory of this machine the file is a second
-name of the stored one, and nothing is copied: the system holds its pages in memory already.
+name of the stored one, and nothing is copied: the system holds its pages in memory already. But then whoever
+changes the stored file changes the cache, too. So each process verifies a tile when it maps it, and again
+when the file is another or was changed since; one that is damaged is let go.
 
 The files are the truth. Beside them there is a count of bytes, which may be too high when a worker was
 killed (never too low) and is made right when room is needed; changes to it are made under a lock that
@@ -22,7 +24,7 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +33,8 @@ from numpy.typing import NDArray
 from linnet.errors import DamagedTileError
 from linnet.tiles.amounts import amount
 from linnet.tiles.codec import decoded, encoded, size_of
-from linnet.workers.host_folders import ABANDONED_SECONDS, attached, remove_abandoned
+from linnet.workers.cache_files import Stamp, created, found_in, pages_of, stamp, stamp_of, touch
+from linnet.workers.host_folders import attached, remove_abandoned
 from linnet.workers.store import Store
 from linnet.workers.stores.directory import DirectoryStore, contents, write
 from linnet.workers.stores.keys import checked
@@ -44,7 +47,6 @@ MAX_MAPPED = 2048
 LOOK_SECONDS = 0.1
 """How often a process looks whether tiles it has mapped were put out by others."""
 
-_PAGE = mmap.PAGESIZE
 _STATE = struct.Struct("<QQ")  # bytes held; how often tiles were put out
 _FREED = 16  # room is made for a sixteenth of the limit at once, so that files are seldom listed
 
@@ -86,7 +88,7 @@ class TileCache:
         self.put_bytes = 0
         """and how many bytes went in."""
         self._mutex = threading.RLock()
-        self._mapped: dict[str, NDArray[Any]] = {}
+        self._mapped: dict[str, _Mapped] = {}
         self._files = files
         self._looked = 0.0
         self._generation = 0
@@ -100,31 +102,35 @@ class TileCache:
     # ---- reading
 
     def get(self, key: str) -> NDArray[Any] | None:
-        """The tile, read-only; None if it is not held."""
+        """The tile, read-only; None if it is not held, or is not any more what was put there."""
+        path = self._file(key)
         with self._mutex:
             self._forget_what_is_gone()
-            tile = self._mapped.get(key)
-            if tile is None:
-                tile = self._map(key)
-                if tile is None:
+            mapped = self._mapped.get(key)
+            if mapped is None or mapped.stamp != stamp_of(path):
+                self._mapped.pop(key, None)
+                mapped = self._map(key, path)
+                if mapped is None:
                     self.misses += 1
                     return None
-                self._mapped[key] = tile
+                self._mapped[key] = mapped
                 if len(self._mapped) > MAX_MAPPED:
                     del self._mapped[next(iter(self._mapped))]
             self.hits += 1
-            self.hit_bytes += tile.nbytes
-        _touch(self._file(key))
-        return tile
+            self.hit_bytes += mapped.tile.nbytes
+        touch(path)
+        return mapped.tile
 
-    def _map(self, key: str) -> NDArray[Any] | None:
+    def _map(self, key: str, path: str) -> _Mapped | None:
         try:
-            file = os.open(self._file(key), os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             return None
         try:
-            return decoded(contents(file), key, verify=False)
-        except (OSError, DamagedTileError):  # nothing of ours: the store has the tile
+            found = stamp(os.fstat(file))  # before it is verified: what is changed meanwhile is seen later
+            return _Mapped(decoded(contents(file), key), found)
+        except (OSError, DamagedTileError):
+            self.discard([key])  # the store may have the tile, or whoever needs it finds that it is lost
             return None
         finally:
             os.close(file)
@@ -135,7 +141,7 @@ class TileCache:
         if generation == self._generation or time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked, self._generation = time.monotonic(), generation
-        self._mapped = {key: tile for key, tile in self._mapped.items() if os.path.exists(self._file(key))}
+        self._mapped = {key: each for key, each in self._mapped.items() if os.path.exists(self._file(key))}
 
     # ---- writing
 
@@ -143,7 +149,7 @@ class TileCache:
         """Holds the tile, putting out others if it must; whether it is held then."""
         path = self._file(checked(key))
         if os.path.exists(path):
-            _touch(path)
+            touch(path)
             return True
         try:
             held = (self._files is not None and self._link(self._files(key), path, tile)) or self._write(
@@ -158,38 +164,38 @@ class TileCache:
         """Gives the stored tile a second name, if it is not compressed."""
         try:
             size = os.stat(file).st_size
-            if size < tile.nbytes or _pages(size) > self.limit:
+            if size < tile.nbytes or pages_of(size) > self.limit:
                 return False
             with self._locked():
-                if not self._make_room(_pages(size)):
+                if not self._make_room(pages_of(size)):
                     return False
-                self._change(_pages(size))  # first: the count may be too high, never too low
+                self._change(pages_of(size))  # first: the count may be too high, never too low
                 try:
                     os.link(file, path)
                 except OSError:
-                    self._change(-_pages(size))
+                    self._change(-pages_of(size))
                     raise
         except FileExistsError:
             return True
         except OSError:  # on another file system, or deleted meanwhile
             return False
-        _touch(path)
+        touch(path)
         return True
 
     def _write(self, path: str, tile: NDArray[Any]) -> bool:
         parts = encoded(tile)
         size = size_of(parts)
-        if _pages(size) > self.limit:
+        if pages_of(size) > self.limit:
             return False
         unfinished = f"{self._tiles}/.{os.urandom(12).hex()}"
         with self._locked():
-            if not self._make_room(_pages(size)):
+            if not self._make_room(pages_of(size)):
                 return False
-            self._change(_pages(size))  # first: the count may be too high, never too low
+            self._change(pages_of(size))  # first: the count may be too high, never too low
             try:
-                file = _created(unfinished, size)
+                file = created(unfinished, size)
             except OSError:
-                self._change(-_pages(size))
+                self._change(-pages_of(size))
                 raise
         try:
             write(file, parts)
@@ -222,7 +228,7 @@ class TileCache:
         with contextlib.suppress(OSError):
             size = os.stat(path).st_size
             os.unlink(path)
-            self._change(-_pages(size), 1)
+            self._change(-pages_of(size), 1)
 
     def clear(self) -> None:
         """Lets go of all tiles, whoever put them here."""
@@ -277,7 +283,7 @@ class TileCache:
         used, generation = self._read_state()
         if used + size <= self.limit:
             return True
-        files = sorted(_found(self._entries()))
+        files = sorted(found_in(self._entries()))
         used = sum(file.size for file in files)
         if used + size > self.limit:
             generation += 1
@@ -326,45 +332,10 @@ class TileCache:
         self._write_state(used + by, generation + put_out)
 
 
-def _created(path: str, size: int) -> int:
-    """A new file that whoever counts from now on sees in its full size."""
-    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    try:
-        os.ftruncate(file, size)
-    except OSError:
-        os.close(file)
-        os.unlink(path)
-        raise
-    return file
-
-
-def _pages(size: int) -> int:
-    """What a file of this size takes."""
-    return -(-size // _PAGE) * _PAGE
-
-
-class _File(NamedTuple):
-    when: int
-    """It was last used."""
-    size: int
-    growing: bool
-    """Somebody is writing it."""
-    path: str
-
-
-def _found(entries: Iterable[os.DirEntry[str]]) -> Iterator[_File]:
-    young = time.time_ns() - ABANDONED_SECONDS * 10**9
-    for entry in entries:
-        with contextlib.suppress(OSError):
-            found = entry.stat(follow_symlinks=False)
-            growing = entry.name.startswith(".") and found.st_mtime_ns > young
-            yield _File(found.st_mtime_ns, _pages(found.st_size), growing, entry.path)
-
-
-def _touch(path: str) -> None:
-    now = time.time_ns()  # the time the system would take stands still for milliseconds
-    with contextlib.suppress(OSError):
-        os.utime(path, ns=(now, now))
+class _Mapped(NamedTuple):
+    tile: NDArray[Any]
+    stamp: Stamp
+    """Of the file when the tile was found sound."""
 
 
 def _digest(key: str) -> str:
@@ -374,8 +345,8 @@ def _digest(key: str) -> str:
 # ---- where caches are --------------------------------------------------------------
 
 
-def cache_for(store: Store, job: str, limit: int | str) -> TileCache:
-    """The cache of the tiles that a job has in `store`.
+def cache_for(store: Store, folder: str, limit: int | str) -> TileCache:
+    """The cache of the tiles that a job has in its folder of `store`.
 
     >>> from linnet.workers.store import open_store
     >>> cache = cache_for(open_store("memory://example"), "job", "64 MB")
@@ -383,15 +354,15 @@ def cache_for(store: Store, job: str, limit: int | str) -> TileCache:
     TileCache('/dev/shm/linnet-..., limit=64000000)
     >>> cache.close()
     """
-    name = f"{store.url} {job}"
+    name = f"{store.url} {folder}"
     if isinstance(store, DirectoryStore) and _in_memory_here(store.path):
         return TileCache(name, limit, base=os.path.join(store.path, INSIDE), files=store.file)
     return TileCache(name, limit)
 
 
-def clear_cache(store: Store, job: str) -> None:
+def clear_cache(store: Store, folder: str) -> None:
     """Let the tiles go that this host holds of a job."""
-    cache = cache_for(store, job, 1)
+    cache = cache_for(store, folder, 1)
     cache.clear()
     cache.close()
 

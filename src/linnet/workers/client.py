@@ -6,74 +6,54 @@ import math
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from linnet.errors import (
     AddressError,
-    InputError,
+    DamagedLedgerError,
     JobError,
     LinnetError,
     StoreError,
+    warn_of,
 )
 from linnet.programs import BoundProgram
-from linnet.programs.outputs import Outputs
 from linnet.tiles import TiledArray
-from linnet.workers.address import Address
+from linnet.workers.address import Address, default_store
 from linnet.workers.cache import clear_cache
 from linnet.workers.failures import ended_with
+from linnet.workers.files import check_files, places
+from linnet.workers.gate import Gate
+from linnet.workers.keeping import Keeper
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.launchers import make_launcher
 from linnet.workers.ledger import Status
-from linnet.workers.parts import Parts, open_parts, reopened
-from linnet.workers.provisioner import Policy, Sample, provision
+from linnet.workers.parts import Parts, reopened
+from linnet.workers.patience import within
+from linnet.workers.progress import Progress
+from linnet.workers.provisioner import Policy, Sample, Trials, policy_of, provision
 from linnet.workers.queue import Entry
 from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
-from linnet.workers.results import outputs, sweep
+from linnet.workers.results import StoredTiles, asked_for, outputs, stored, sweep
 from linnet.workers.serving import check_imports
-from linnet.workers.spec import InputSpec, JobSpec, Options, spec_key
-from linnet.workers.submission import check_memory, job_spec, store_inputs
+from linnet.workers.spec import Asked, JobSpec, Options, spec_key
+from linnet.workers.submission import abandon, borrowing, check_memory, claimed, job_spec, store_inputs
 
 _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
+_LEAST = 0.5
+"""Seconds that the ledger gets to answer, at least;"""
+_ANSWER = 10.0
+"""and at most, where nobody said how long to wait."""
+_STUCK = 5.0
+"""Seconds that the ledger may fail before workers that failed, too, are told of."""
 _FAREWELL = 3.0
 """Seconds that workers get to leave a job that has ended and is deleted."""
 _PERIOD = 0.5
 """Seconds between looks of the provisioner."""
-
-J = TypeVar("J", bound="Job")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a job is."""
-
-    state: str
-    """running, finished, failed, stopped or cancelled."""
-    done: int
-    """Tasks done."""
-    total: int
-    """Tasks in all."""
-    ready: int
-    """Tasks that wait for a worker."""
-    leased: int
-    """Tasks in the hands of workers."""
-    workers: int
-    """Workers that are alive."""
-    seconds: float
-    """From the first task begun to now, or to the last one done."""
-    reason: str = ""
-    """Why it failed or stopped."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.state}: {self.done} of {self.total} tasks, {self.ready} ready, {self.leased} under way, "
-            f"{self.workers} workers, {self.seconds:.1f} s" + (f": {self.reason}" if self.reason else "")
-        )
 
 
 class Job:
@@ -87,16 +67,19 @@ class Job:
         policy: Policy,
         limits: Limits,
         imports: Sequence[str],
+        files: Sequence[str],
     ) -> None:
         self._parts = parts
         self._spec = spec
         self._launcher = launcher
         self._policy = policy
         self._limits = limits
-        self._imports = imports
+        self._imports, self._files = imports, files
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._old_problem: str | None = None
+        self._stuck_since: float | None = None
+        """Since when workers cannot be seen to, because the ledger fails."""
+        self._dropped = False
         self.trace: list[Sample] = []
         """What the provisioner saw, about twice a second."""
 
@@ -115,17 +98,26 @@ class Job:
         """Of the job, which no other job of its store has."""
         return self._parts.address.job
 
+    @property
+    def folder(self) -> str:
+        """Where its tiles are in its store. No other job ever has the same, not even one of the same name."""
+        return self._parts.folder
+
     # ---- watching
 
     def done(self, within: float = 0.0) -> bool:
         """Whether the job has ended, well or not, now or within some seconds."""
         return self._ended(within) is not None
 
-    def _ended(self, within: float) -> Status | None:
+    def _status(self, seconds: float) -> Status:
+        with within(seconds):
+            return self._parts.ledger.status()
+
+    def _ended(self, seconds: float) -> Status | None:
         """How the job ended, now or within some seconds; None: it runs."""
-        deadline = time.monotonic() + within
+        deadline = time.monotonic() + seconds
         pause = _POLL[0]
-        while (status := self._parts.ledger.status()).state == "running":
+        while (status := self._status(max(deadline - time.monotonic(), _LEAST))).state == "running":
             self._look_at_workers()
             left = deadline - time.monotonic()
             if left <= 0:
@@ -134,15 +126,25 @@ class Job:
             pause = min(1.5 * pause, _POLL[1])
         return status
 
+    def _look_at_workers(self) -> None:
+        """Where workers fail and the ledger cannot be written to, nobody else could say so."""
+        since, problem = self._stuck_since, self._launcher.problem() if self._launcher is not None else None
+        if since is None or problem is None or time.monotonic() - since < _STUCK:
+            return
+        if not self._parts.ledger.workers(within=self._policy.silence):
+            self._end()
+            raise JobError(f"no worker is alive: {problem}")
+
     def lines(self, after: int) -> tuple[list[str], int]:
         """Events that workers told, as lines, from a position on; and the position to ask from next."""
         return self._parts.ledger.lines(after)
 
     def progress(self) -> Progress:
         """How far the job is."""
-        status = self._parts.ledger.status()
-        size = self._parts.queue.size()
-        alive = len(self._parts.ledger.workers(within=self._policy.silence))
+        with within(_ANSWER):
+            status = self._parts.ledger.status()
+            size = self._parts.queue.size()
+            alive = len(self._parts.ledger.workers(within=self._policy.silence))
         return Progress(
             state=status.state,
             done=status.done,
@@ -182,26 +184,37 @@ class Job:
         TimeoutError if that takes longer than `timeout` seconds; the job's own error if it failed,
         stopped or was cancelled.
         """
-        status = self._ended(math.inf if timeout is None else timeout)
+        end = time.monotonic() + (math.inf if timeout is None else timeout)
+        try:
+            status = self._ended(end - time.monotonic())
+        except StoreError as error:
+            if time.monotonic() < end - _LEAST:
+                raise
+            raise TimeoutError(f"after {timeout} seconds nobody knows how the job is: {error}") from error
         if status is None:
             raise TimeoutError(f"after {timeout} seconds the job is not finished; {self.progress()}")
         self._end()
         if status.state != "finished":
             raise ended_with(status, self._spec)
 
-    def _look_at_workers(self) -> None:
-        """Workers that cannot even begin will not finish the job: say so."""
-        problem = self._launcher.problem() if self._launcher is not None else None
-        if problem is None or problem == self._old_problem:
-            return
-        if not self._parts.ledger.workers(within=self._policy.silence):
-            self._end()
-            raise JobError(f"no worker is alive: {problem}")
+    def result(self) -> Any:
+        """What was submitted: an array for an array, a tuple for several, outputs by name for a program.
 
-    def result(self) -> Outputs:
-        """The outputs of the finished job, by name; tiles are read when they are asked for."""
+        Waits for the end of the job. Tiles are read when they are needed. A system that could hardly be
+        solved gives its warning here.
+        """
         self.wait()
-        return outputs(self._parts, self._spec)
+        for name in self._spec.conditions:
+            (tile,) = StoredTiles(self._parts, self._spec, name).values()
+            warn_of(float(tile[0]))
+        if self._spec.wanted is None:
+            return outputs(self._parts, self._spec)
+        return asked_for(self._parts, self._spec, self._spec.wanted)
+
+    def stored(self) -> dict[str, StoredTiles]:
+        """The tiles of the outputs of the finished job, as they lie in the store."""
+        self.wait()
+        return stored(self._parts, self._spec)
 
     # ---- changing
 
@@ -215,29 +228,39 @@ class Job:
         self._end()
         try:
             self._parts.ledger.status()
-        except AddressError:
-            rebuild(self._parts, self._spec)
-        else:
             repair(self._parts, self._spec)
-        ready = self._parts.ledger.resume()
+            ready = self._parts.ledger.resume()
+        except (AddressError, DamagedLedgerError):
+            rebuild(self._parts, self._spec)
+            ready = self._parts.ledger.resume()
         self._parts.queue.clear()
         self._parts.queue.put([Entry(name, self._spec.priority(name)) for name in ready])
         if workers is not None:
-            self._policy = _policy(workers)
+            self._policy = policy_of(workers)
         self.provision()
 
-    def delete(self) -> None:
-        """Forget the job: its tiles, inputs and outputs among them, its queue and its ledger."""
-        patience = _FAREWELL
-        if self._parts.ledger.status().state == "running":
-            self.cancel()
-            patience = self._policy.silence
-        self._end()
-        self._see_workers_off(patience)
-        self._parts.store.delete([key for key, _ in self._parts.store.list(f"{self._parts.address.job}/")])
-        clear_cache(self._parts.store, self._parts.address.job)
-        self._parts.queue.drop()
+    def delete(self, *, keep: Iterable[StoredTiles] = ()) -> None:
+        """Forget the job: its tiles, inputs and outputs among them, its queue and its ledger.
+
+        Outputs to `keep` stay in the store; so do inputs that belong to another job.
+        """
+        if not self._dropped:  # somebody may have broken off an earlier call
+            with suppress(AddressError, DamagedLedgerError):  # then workers go by themselves
+                patience = _FAREWELL
+                if self._parts.ledger.status().state == "running":
+                    self.cancel()
+                    patience = self._policy.silence
+                self._see_workers_off(patience)
+            self._end()
+        kept = {key for tiles in keep for key in tiles.stored_keys()}
+        store = self._parts.store
+        store.delete([key for key, _ in store.list(f"{self.folder}/") if key not in kept])
+        clear_cache(store, self.folder)
+        if not self._dropped:
+            self._dropped = True
+            self._parts.queue.drop()
         self._parts.ledger.drop()
+        store.delete([spec_key(self.name)])  # last: until then the name is taken
 
     def _see_workers_off(self, seconds: float) -> None:
         """Give workers time to see that the job is over: what they write after a deletion would stay."""
@@ -256,22 +279,28 @@ class Job:
         if self._launcher is None:
             return
         check_imports(self._spec, self._imports)
+        check_files(self._spec.program, self._files)
         # What befell workers before the job was resumed says nothing of those to come.
-        self._old_problem = self._launcher.problem()
+        trials = Trials(self._launcher.problem())
         self._stop.clear()
-        self._thread = threading.Thread(target=self._provision, name="provisioner", daemon=True)
+        self._stuck_since = None
+        self._thread = threading.Thread(
+            target=self._provision, args=(trials,), name="provisioner", daemon=True
+        )
         self._thread.start()
 
-    def _provision(self) -> None:
+    def _provision(self, trials: Trials) -> None:
         assert self._launcher is not None
+        given = self._limits, self._imports, self._files, trials
         while not self._stop.is_set():
             try:
-                sample = provision(self._parts, self._launcher, self._policy, self._limits, self._imports)
+                with within(_ANSWER):
+                    sample = provision(self._parts, self._launcher, self._policy, *given)
+                self.trace.append(sample)
+                self._stuck_since = None
             except (LinnetError, OSError):
                 # The ledger does not answer now; workers go on, and so does this.
-                self._stop.wait(_PERIOD)
-                continue
-            self.trace.append(sample)
+                self._stuck_since = self._stuck_since or time.monotonic()
             self._stop.wait(_PERIOD)
 
     def _end(self) -> None:
@@ -280,8 +309,9 @@ class Job:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-            if self._parts.ledger.status().state == "finished":
-                with suppress(StoreError):  # the job is finished all the same; delete() takes what is left
+            # The job is finished all the same, and delete() takes what is left; or the ledger is lost.
+            with suppress(StoreError, AddressError):
+                if self._parts.ledger.status().state == "finished":
                     sweep(self._parts, self._spec)
 
     def close(self) -> None:
@@ -315,32 +345,45 @@ def submit(
     limits: Limits | None = None,
     options: Options | None = None,
     name: str | None = None,
-    arrays: Mapping[str, InputSpec] | None = None,
-    kind: type[J] = Job,
-) -> J:
+    asked: Asked | None = None,
+    keeper: Keeper | None = None,
+    gate: Gate | None = None,
+    files: Sequence[str] | None = None,
+) -> Job:
     """Give a program to stateless workers; returns at once.
 
     `store` is a directory (default: one of the user's cache) or a URL, `ledger` and `queue` URLs of
     servers (default: files in that directory). `launcher` starts `workers` workers, as many as suit what
     is ready where two numbers are given, least and most; None: somebody else does (`linnet worker
-    ADDRESS`).
+    ADDRESS`). `asked` says which arrays are wanted of it, `gate` where a second part of the program begins,
+    and what decides whether it is run. A `name` that a job of this store or ledger has is refused.
+
+    Workers that are started may use the files under the roots `files`; None: those that the program names.
+
+    Inputs that are results of another job in the same store are read where they are, as are those that
+    `keeper` keeps there; all others are copied into the store.
     """
     limits = limits or Limits()
     address = Address(
         str(store if store is not None else default_store()), name or os.urandom(8).hex(), ledger, queue
     )
-    spec = job_spec(bound, inputs, options or Options(), arrays or {})
+    spec = job_spec(bound, inputs, options or Options(), asked, gate)
     if limits.memory is not None:
         check_memory(spec, limits.memory)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
-    parts = open_parts(address, create=True, silence=spec.options.lease)
-    store_inputs(parts, inputs)
-    parts.store.put(spec_key(address.job), [spec.to_bytes()])
-    parts.ledger.create(spec.total)
-    if spec.total:
-        parts.queue.put([Entry("@", spec.priority("@"))])
-    job = kind(parts, spec, made, _policy(workers), limits, spec.options.imports)
-    job.provision()
+    parts = claimed(address, spec)
+    try:
+        spec = borrowing(spec, inputs, parts.store, keeper)
+        store_inputs(parts, spec, inputs)
+        parts.store.put(spec_key(address.job), [spec.to_bytes()])
+        if spec.total:
+            parts.queue.put([Entry("@", spec.priority("@"))])
+        roots = places(spec.program) if files is None else files
+        job = Job(parts, spec, made, policy_of(workers), limits, spec.options.imports, roots)
+        job.provision()
+    except BaseException:  # Ctrl-C, a store that is full
+        abandon(parts)
+        raise
     return job
 
 
@@ -351,31 +394,18 @@ def attach(
     launcher: str | Launcher | None = "processes",
     limits: Limits | None = None,
     imports: Sequence[str] = (),
-    kind: type[J] = Job,
-) -> J:
+    files: Sequence[str] = (),
+) -> Job:
     """A job by its address: to watch it, wait for it, cancel or resume it, fetch its result.
 
     With `workers`, this process sees to it that there are so many, as `submit` does. They import the
-    modules named in `imports`, and no others, whatever the job asks for.
+    modules named in `imports`, and use files under the roots named in `files`, and no others, whatever the
+    job asks for.
     """
-    parts, spec = reopened(address)
+    with within(_ANSWER):
+        parts, spec = reopened(address)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
-    job = kind(parts, spec, made, _policy(workers or 1), limits or Limits(), imports)
+    job = Job(parts, spec, made, policy_of(workers or 1), limits or Limits(), imports, files)
     if workers:
         job.provision()
     return job
-
-
-def _policy(workers: int | tuple[int, int] | Policy) -> Policy:
-    if isinstance(workers, Policy):
-        return workers
-    least, most = (workers, workers) if isinstance(workers, int) else workers
-    if not 1 <= least <= most:
-        raise InputError(f"workers={workers!r}: give a number of at least 1, or (least, most)")
-    return Policy(most=most, least=least)
-
-
-def default_store() -> Path:
-    """Where jobs are kept unless told otherwise."""
-    base = os.environ.get("LINNET_HOME") or Path.home() / ".cache" / "linnet"
-    return Path(base) / "jobs"

@@ -7,11 +7,12 @@ from contextlib import suppress
 from itertools import islice
 from typing import Literal
 
-from linnet.errors import DamagedTileError, MissingTileError, StoreError
+from linnet.errors import DamagedTileError, JobFailedError, MissingTileError, StoreError
 from linnet.programs import Task
 from linnet.tiles import TileKey
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.expansion import children_of
+from linnet.workers.gate import calls_for_more
 from linnet.workers.ledger import PAGE, Completion
 from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
@@ -22,8 +23,8 @@ from linnet.workers.traffic import Traffic
 
 _DELETED_AT_ONCE = 500
 
-Recovery = Literal["over", "again", "hopeless"]
-"""The attempt is over, and its task waits or is done; it should be begun again; an input is lost."""
+Recovery = Literal["over", "again"]
+"""The attempt is over, and its task waits or is done; it should be begun again."""
 
 
 class Completions:
@@ -32,12 +33,17 @@ class Completions:
     def __init__(self, parts: Parts, spec: JobSpec, calls: Calls, traffic: Traffic, teller: Teller) -> None:
         self._teller = teller
         self._ledger, self._queue = parts.ledger, parts.queue
-        self._job = parts.address.job
+        self._folder = parts.folder
         self._spec, self._calls, self._traffic = spec, calls, traffic
 
     def write(self, attempt: Attempt) -> None:
-        """Store the results of an attempt under its token."""
+        """Store the results of an attempt under its token; if they decide, see what they say."""
         self._teller.written(self._calls.write(attempt, self._traffic))
+        gate = self._spec.gate
+        if gate is not None and attempt.name == self._spec.decider:
+            # From the store, since the attempt may have been computed, and its tiles written, elsewhere.
+            (tile,) = self._traffic.read([tile_key(self._folder, gate.tile, attempt.token)])
+            attempt.calls_for_more = calls_for_more(tile)
 
     def complete(self, attempts: Sequence[Attempt], claim: int) -> list[Lease]:
         """Tell the ledger, put ready children into the queue, take the tasks out of it.
@@ -68,13 +74,14 @@ class Completions:
             self._queue.release(void)  # these count no more, and perhaps nobody else does the task
         for attempt in late:
             # Another attempt was first: nobody will ever read these tiles.
-            self._delete(tile_key(self._job, key, attempt.token) for key in self._outputs(attempt.name))
+            self._delete(tile_key(self._folder, key, attempt.token) for key in self._outputs(attempt.name))
         return leases
 
     def _completion(self, attempt: Attempt) -> Completion:
         """The last page of children of an attempt; those before it are told at once."""
         counted = not isinstance(attempt.task, Seed)
-        children = children_of(self._calls.bound, attempt.task)
+        bound, gate = self._calls.bound, self._spec.gate
+        children = children_of(bound, attempt.task, None if gate is None else gate.statement)
         page = list(islice(children, PAGE))
         while following := list(islice(children, PAGE)):
             (done,) = self._ledger.complete(
@@ -84,26 +91,34 @@ class Completions:
             self._teller.flush()
             self._put(done.ready)
             page = following
-        return Completion(
+        last = Completion(
             attempt.name, attempt.token, page, attempt.parents, counted=counted, seconds=attempt.seconds
         )
+        if gate is None or not attempt.calls_for_more:
+            return last
+        return last._replace(chosen=gate.seeds(bound), total=self._spec.total)
 
     def _put(self, names: Iterable[str]) -> None:
         self._queue.put([Entry(name, self._spec.priority(name)) for name in names])
 
     # ---- what nobody needs
 
-    def delete_unneeded(self, grace: float) -> None:
-        """Delete the tiles of tasks whose children are all done, for at least `grace` seconds."""
+    def delete_unneeded(self, grace: float) -> bool:
+        """Delete tiles of tasks whose children are all done, for at least `grace` seconds, some at a time.
+
+        Whether there were any.
+        """
+        told = self._ledger.discarded(grace, _DELETED_AT_ONCE)
         gone = [
             (key, token)
-            for name, token in self._ledger.discarded(grace, _DELETED_AT_ONCE)
+            for name, token in told
             for key in self._outputs(name)
             if self._calls.is_temporary(key)
         ]
-        self._delete(tile_key(self._job, key, token) for key, token in gone)
+        self._delete(tile_key(self._folder, key, token) for key, token in gone)
         for key, _ in gone:
             self._teller.dropped(key)
+        return bool(told)
 
     def _delete(self, keys: Iterable[str]) -> None:
         """Delete tiles; what the store does not delete now is swept away when the job is finished."""
@@ -120,14 +135,16 @@ class Completions:
         """Let the tasks whose tiles an attempt misses run again.
 
         An attempt whose task was done meanwhile misses its tiles because they were deleted: it is over.
+        JobFailedError if an input is lost, which no task writes.
         """
         (published,) = self._ledger.published([attempt.name])
         if published:
             return "over"
         assert attempt.call is not None
         lost = [key for key in self._calls.operands(attempt.call) if not self._readable(attempt, key)]
-        if any(map(self._calls.is_input, lost)):
-            return "hopeless"
+        gone = next(filter(self._calls.is_input, lost), None)
+        if gone is not None:
+            raise JobFailedError(self._calls.lost_input(gone))
         bound = self._calls.bound
         waits = bool(lost)
         for writer in {bound.writer(key) for key in lost}:

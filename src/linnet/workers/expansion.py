@@ -16,16 +16,16 @@ _PARTS = 64
 """Ranges it is shared out in, at most."""
 
 
-def children_of(bound: BoundProgram, task: Task | Seed) -> Iterator[Child]:
+def children_of(bound: BoundProgram, task: Task | Seed, statements: int | None = None) -> Iterator[Child]:
     """The tasks that wait for this one, each with how many it waits for.
 
-    A seed counts as the one task that a root waits for.
+    A seed counts as the one task that a root waits for. `@` leads to the first so many `statements`.
     """
     if isinstance(task, Task):
         for child in bound.children(task):
             yield Child(name_of(child), bound.in_degree(child))
     elif task.statement is None:
-        for statement in bound.program.statements:
+        for statement in bound.program.statements[:statements]:
             yield Child(name_of(Seed(statement.number)), 1)
     elif task.low is None and (cuts := _cuts(bound, task.statement)):
         for low, high in pairwise(cuts):
@@ -33,6 +33,19 @@ def children_of(bound: BoundProgram, task: Task | Seed) -> Iterator[Child]:
     else:
         for root in roots_of(bound, task.statement, task.low, task.high):
             yield Child(name_of(root), 1)
+
+
+def has_seed(bound: BoundProgram, seed: Seed) -> bool:
+    """Whether a seed is one that `children_of` leads to: names come from outside.
+
+    A range must be one of those that the search is shared out in: nobody waits for any other.
+    """
+    if seed.statement is None:
+        return True
+    if seed.statement >= len(bound.program.statements):
+        return False
+    ranges = pairwise(_cuts(bound, seed.statement))
+    return seed.low is None or any((seed.low, seed.high) == each for each in ranges)
 
 
 def _cuts(bound: BoundProgram, statement: int) -> list[int]:

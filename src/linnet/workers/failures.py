@@ -11,6 +11,7 @@ from linnet.errors import (
     LinAlgError,
     LinnetError,
     UnwrittenTileError,
+    named_kind,
 )
 from linnet.programs import Task
 from linnet.programs.shapes import operands
@@ -33,6 +34,8 @@ def ended_with(status: Status, spec: JobSpec) -> LinnetError:
         return _PLAIN[kind](message)
     if kind in ("KernelError", "LinAlgError") and isinstance(task, Task):
         tiles = tuple(dict.fromkeys(operands(spec.bound.call(task).args)))
-        made = LinAlgError if kind == "LinAlgError" else KernelError
-        return made(message, task=task, tiles=tiles, where=spec.bound.where(task))
+        where = spec.bound.where(task)
+        if kind == "LinAlgError":
+            return LinAlgError(message, task=task, tiles=tiles, where=where)
+        return KernelError.of(named_kind(message), message, task=task, tiles=tiles, where=where)
     return JobFailedError(status.reason)

@@ -12,6 +12,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from linnet.errors import InputError
+
+
+def check_number(name: str, given: object, least: float, expected: str) -> None:
+    """Refuse what is no number, or less than it may be.
+
+    >>> check_number("lease", float("nan"), 0, "seconds")
+    Traceback (most recent call last):
+    linnet.errors.InputError: lease=nan: give seconds
+    """
+    if not isinstance(given, int | float) or isinstance(given, bool) or not given >= least:
+        raise InputError(f"{name}={given!r}: give {expected}")
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -32,6 +45,15 @@ class Limits:
     timeout: float = 10.0
     """Seconds without work after which it goes."""
 
+    def __post_init__(self) -> None:
+        if type(self.width) is not int or self.width < 1:
+            raise InputError(f"width={self.width!r}: give the number of batches in hand, at least 1")
+        for name in ("cold_start", "store_delay", "timeout"):
+            check_number(name, getattr(self, name), 0, "seconds, not negative")
+        for name, what in (("memory", "bytes"), ("runtime", "seconds"), ("cache", "bytes")):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0, f"{what}, not negative, or None")
+
     def with_memory(self, memory: int) -> Limits:
         """The same, with another limit of memory."""
         return replace(self, memory=memory)
@@ -48,6 +70,8 @@ class Order:
     limits: Limits = Limits()
     imports: Sequence[str] = ()
     """Modules that they may import, and no others."""
+    files: Sequence[str] = ()
+    """Roots of files that their kernels may use, and no others."""
     secrets: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """Variables for their environment, which belong nowhere else."""
 
@@ -64,7 +88,7 @@ class Launcher(Protocol):
         ...
 
     def problem(self) -> str | None:
-        """Why workers that were started ended at once, if they did; None: all is well, or nothing known."""
+        """What the latest worker that failed said, and which one that was; None: none did, that is known."""
         ...
 
     def close(self) -> None:

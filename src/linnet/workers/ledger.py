@@ -11,9 +11,13 @@ The rules, which every ledger keeps:
   caller puts these into the queue before it takes its own task out. Tasks that are ready but were not
   heard of for longer than a lease (their enqueuer died) are given by `overdue` to any idle worker.
 - A task is done when its last page of children is marked: the done bit is set last.
+- What the results of a task call for (`chosen`) is marked, and the job's total raised, by the one
+  completion that makes the task done, in the same step: between them there is nothing to be lost, and
+  an attempt that came later changes nothing, even if it saw other results.
 - The tiles of a task may be deleted when all its children are done. Should somebody need them again
   (another tile was lost), `reopen` makes the task run again.
-- Every token belongs to an epoch. `resume` begins a new one; tokens of the old change nothing.
+- Every token belongs to an epoch. `resume` begins a new one; tokens of the old change nothing. But what they
+  changed before stays, and whoever asks again, because the answer was lost, is told that.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ State = Literal["running", "finished", "failed", "stopped", "cancelled"]
 NO_FACTS: Mapping[str, float] = MappingProxyType({})
 PAGE = 1000
 """Children that one call of `complete` marks at most."""
+EVERY_STATEMENT = 10**6
+"""More than the statements of any program."""
 EPOCHS_BEYOND = 1024
 """How far beyond the newest token a ledger built anew begins: more epochs than may have passed unseen."""
 
@@ -82,6 +88,10 @@ class Completion(NamedTuple):
     """Whether it is one of the tasks of the program; seeds are not."""
     seconds: float = 0.0
     """How long its kernel took."""
+    chosen: Sequence[Child] = ()
+    """More that wait for it, because its results say so: told only with the last page."""
+    total: int = 0
+    """Tasks of the job in all from then on, if that is more than before."""
 
 
 class Completed(NamedTuple):
@@ -89,7 +99,8 @@ class Completed(NamedTuple):
 
     token: int
     """The token that is published: another one if somebody was first; 0: this attempt is of an old
-    epoch, or was begun before the task was reopened, and counts no more (release its entry)."""
+    epoch, or was begun before the task was reopened, and counts no more (release its entry). One that was
+    published in an old epoch is told so again: its tiles must stay."""
     ready: tuple[str, ...] = ()
     """Children that have all they wait for and are not done."""
 
@@ -156,6 +167,15 @@ class Status:
         return max(0.0, until - self.first) if self.first else 0.0
 
 
+def is_known(name: str, known: int) -> bool:
+    """Whether a task never heard of is done: in ledgers built anew those of the statements below `known` are.
+
+    >>> is_known("2.0", 3), is_known("3.0", 3), is_known("@2", 3)
+    (True, False, False)
+    """
+    return known > 0 and name[0] != "@" and int(name.partition(".")[0]) < known
+
+
 class Ledger(Protocol):
     """The state of one job."""
 
@@ -163,7 +183,10 @@ class Ledger(Protocol):
     """Where it is; never with a secret."""
 
     def create(self, total: int) -> None:
-        """Begin a job of so many tasks: state running, epoch 1, the seed `@` ready."""
+        """Begin a job of so many tasks: state running, epoch 1, the seed `@` ready.
+
+        AddressError if there is a job of this name: of several who call this at once, one begins it.
+        """
         ...
 
     def status(self) -> Status:
@@ -248,10 +271,16 @@ class Ledger(Protocol):
         """The published token of each task; 0: none."""
         ...
 
-    def restore(self, total: int, done: Sequence[tuple[str, int]], waiting: Sequence[Waiting]) -> None:
+    def restore(
+        self,
+        total: int,
+        done: Sequence[tuple[str, int]],
+        waiting: Sequence[Waiting],
+        known: int = EVERY_STATEMENT,
+    ) -> None:
         """Begin anew from what is stored: these tasks are done, under these tokens (0: their tiles are
-        not needed again), these wait, and all others of the job's tasks are done. Tokens that somebody may
-        still hold are of an old epoch."""
+        not needed again), these wait, and all others of the statements below `known` are done. Tokens that
+        somebody may still hold are of an old epoch."""
         ...
 
     def log(self, lines: Sequence[str]) -> None:

@@ -1,13 +1,39 @@
-"""How long a store may fail before the job is given up."""
+"""How long a store may fail before the job is given up, and how long somebody waits for an answer."""
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Literal
 
 Act = Literal["read", "write"]
+
+
+_deadline: ContextVar[float] = ContextVar("linnet_deadline", default=math.inf)
+
+
+@contextmanager
+def within(seconds: float) -> Generator[None]:
+    """What servers are asked inside is answered in so many seconds, or given up.
+
+    >>> with within(5.0), within(60.0):
+    ...     seconds_left(30.0) <= 5.0
+    True
+    """
+    before = _deadline.set(min(_deadline.get(), time.monotonic() + seconds))
+    try:
+        yield
+    finally:
+        _deadline.reset(before)
+
+
+def seconds_left(most: float) -> float:
+    """How long to wait for an answer, if nobody would wait longer than that."""
+    return max(0.0, min(most, _deadline.get() - time.monotonic()))
 
 
 class Patience:

@@ -7,11 +7,19 @@ It can be run once, again and again, here or anywhere. Workers go by themselves 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from linnet.errors import InputError, LinnetError
 from linnet.workers.launcher import Launcher, Limits, Order, worker_names
+from linnet.workers.ledger import Status
 from linnet.workers.parts import Parts
+
+FAILURES = 6
+"""Times in a row that workers fail before no more are started."""
+FIRST_PAUSE = 1.0
+"""Seconds between a failure and the next start; twice as many after each further one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,16 @@ class Policy:
     """Workers for each pending batch of tasks: `sf` of the numpywren paper."""
     silence: float = 15.0
     """Seconds after which a worker that is not heard of counts no more; it may take so long to come up."""
+
+
+def policy_of(workers: int | tuple[int, int] | Policy) -> Policy:
+    """The policy that a user gave as a number of workers, or as the least and the most."""
+    if isinstance(workers, Policy):
+        return workers
+    least, most = (workers, workers) if isinstance(workers, int) else workers
+    if not 1 <= least <= most:
+        raise InputError(f"workers={workers!r}: give a number of at least 1, or (least, most)")
+    return Policy(most=most, least=least)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +61,70 @@ class Sample:
     """Workers that were started then."""
 
 
+class Trials:
+    """Whether workers come to work: they may fail, each in its turn, because of something that stays.
+
+    Any task that is done in between shows that it does not. What went wrong before, `said`, is passed over.
+    """
+
+    def __init__(self, said: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._said = said
+        self._clock = clock
+        self._done = 0
+        self._failures = 0
+        self._next = 0.0
+
+    def look(self, status: Status, problem: str | None) -> None:
+        """See what was done, and what a launcher tells of workers that failed; each of them is told apart."""
+        if status.done != self._done:
+            self._done, self._failures, self._next = status.done, 0, 0.0
+        if problem is not None and problem != self._said:
+            self.failed(problem)
+
+    def failed(self, problem: str) -> None:
+        """Workers did not start, or ended before their time."""
+        self._said = problem
+        self._failures += 1
+        self._next = self._clock() + FIRST_PAUSE * 2 ** (self._failures - 1)
+
+    def may_start(self) -> bool:
+        """Whether it is time to try again."""
+        return self._clock() >= self._next
+
+    @property
+    def verdict(self) -> str | None:
+        """Why no more are to be started; None: there is hope."""
+        if self._failures < FAILURES:
+            return None
+        return f"workers failed {self._failures} times in a row, and no task was done meanwhile: {self._said}"
+
+
 def provision(
-    parts: Parts, launcher: Launcher, policy: Policy, limits: Limits, imports: Sequence[str] = ()
+    parts: Parts,
+    launcher: Launcher,
+    policy: Policy,
+    limits: Limits,
+    imports: Sequence[str] = (),
+    files: Sequence[str] = (),
+    trials: Trials | None = None,
 ) -> Sample:
-    """Start the workers that are missing; returns what was seen before."""
+    """Start the workers that are missing; returns what was seen before.
+
+    `trials` remember how earlier ones fared: after failures there is a pause, and in the end the job is
+    stopped with what they said, unless there are workers of somebody else.
+    """
+    trials = Trials() if trials is None else trials
     for name in launcher.ended():
         parts.ledger.leave(name)
     status = parts.ledger.status()
+    trials.look(status, launcher.problem())
     size = parts.queue.size()
-    running = len(parts.ledger.workers(within=policy.silence))
+    alive = parts.ledger.workers(within=policy.silence)
+    running = len(alive)
     names: list[str] = []
-    if status.state == "running":
+    if trials.verdict is not None and not any(each.facts for each in alive):  # those who began tell some
+        parts.ledger.halt("stopped", trials.verdict)
+    elif status.state == "running" and trials.may_start():
         # A job whose queue is empty may have tasks that nobody put there: somebody must look.
         pending = max(size.ready + size.leased, 1)
         wanted = math.ceil(pending * policy.factor / limits.width)
@@ -62,5 +133,12 @@ def provision(
             names = worker_names(missing)
             for name in names:
                 parts.ledger.touch([], name)
-            launcher.start(Order(parts.address.text, names, limits, imports, parts.address.secrets))
+            try:
+                address = parts.address
+                launcher.start(Order(address.text, names, limits, imports, files, address.secrets))
+            except (LinnetError, OSError) as error:
+                trials.failed(str(error))
+                for name in names:
+                    parts.ledger.leave(name)
+                names = []
     return Sample(status.now, size.ready, size.leased, running, status.done, len(names))

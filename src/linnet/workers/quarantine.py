@@ -1,16 +1,20 @@
 """A task that may have killed workers, computed in a process of its own: only that one dies of it.
 
 That a worker died inside a kernel may be chance. So the next one does not call the kernel itself: a child
-process reads, computes and writes, and the worker looks on. If the child dies, the task is to blame, and
-nobody else; three times, and it is given up. A worker that is killed meanwhile proves nothing.
+process reads, computes and writes, and the worker looks on. If the child ends without a result, whatever its
+status, the task is to blame, and nobody else; three times, and it is given up. A worker that is killed
+meanwhile proves nothing.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -20,28 +24,48 @@ from linnet.errors import JobFailedError, LinnetError
 from linnet.programs import BoundProgram, Task
 from linnet.tiles.codec import Compression
 from linnet.workers.attempt import Attempt, Calls
+from linnet.workers.files import check_files
 from linnet.workers.launcher import Limits
 from linnet.workers.names import named
-from linnet.workers.spec import JobSpec, spec_key
+from linnet.workers.spec import JobSpec, folder_of, spec_key
 from linnet.workers.store import open_store
 from linnet.workers.traffic import Traffic
 
+_DIE_WITH_PARENT = 1
+"""As `prctl` of Linux knows it."""
 DEATHS = 3
 """Processes that may die of a task before it is given up."""
+
+
+_LOOK = 0.1
+"""Seconds between looks at whether the job goes on."""
+
+
+class Interrupted(Exception):
+    """The job is over: what would be computed is of no use."""
 
 
 class Quarantine:
     """Computes tasks of one job in child processes."""
 
     def __init__(
-        self, store: str, job: str, bound: BoundProgram, limits: Limits, imports: Sequence[str]
+        self,
+        store: str,
+        job: str,
+        bound: BoundProgram,
+        limits: Limits,
+        imports: Sequence[str],
+        files: Sequence[str] = (),
+        is_over: Callable[[], bool] = lambda: False,
     ) -> None:
         self._bound = bound
+        self._is_over = is_over
         self._given: dict[str, Any] = {
             "store": store,
             "job": job,
             "limits": asdict(limits),
             "imports": list(imports),
+            "files": list(files),
         }
 
     def compute(self, attempt: Attempt) -> None:
@@ -54,22 +78,37 @@ class Quarantine:
         }
         ends: list[int] = []
         while len(ends) < DEATHS:
-            child = subprocess.run(
-                [sys.executable, "-m", "linnet.workers.quarantine"],
-                input=json.dumps(given),
-                stdout=subprocess.PIPE,
-                text=True,
-                check=False,
-            )
-            if child.returncode == 0:
-                said = json.loads(child.stdout.splitlines()[-1])
-                if said["error"] is not None:
-                    raise JobFailedError(said["error"])
-                attempt.seconds = said["seconds"]
-                attempt.tiles = {}
-                return
-            ends.append(child.returncode)
+            status, answer = self._run(json.dumps(given))
+            said = json.loads(answer) if status == 0 and answer else None
+            if said is None:  # whatever its status is: it ended before its end
+                ends.append(status)
+                continue
+            if said["error"] is not None:
+                raise JobFailedError(said["error"])
+            attempt.seconds = said["seconds"]
+            attempt.tiles = {}
+            return
         raise JobFailedError(self._verdict(attempt, ends))
+
+    def _run(self, given: str) -> tuple[int, str]:
+        """The status and the answer of a child; Interrupted if the job is over before it has one."""
+        child = subprocess.Popen(
+            [sys.executable, "-m", "linnet.workers.quarantine"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with child:
+            told: str | None = given
+            while True:
+                try:
+                    answer, _ = child.communicate(told, timeout=_LOOK)
+                    return child.returncode, answer
+                except subprocess.TimeoutExpired:
+                    told = None
+                    if self._is_over():
+                        child.kill()
+                        raise Interrupted from None
 
     def _verdict(self, attempt: Attempt, ends: list[int]) -> str:
         assert isinstance(attempt.task, Task)
@@ -87,8 +126,13 @@ def main() -> None:
     from linnet.workers.serving import import_kernels, limit_memory
     from linnet.workers.taking import told
 
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})  # a worker blocks them
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000")  # should memory run out, end this one
+    told_to = os.dup(1)
+    os.dup2(2, 1)  # what kernels print is no answer
     given = json.load(sys.stdin)
     limit_memory(Limits(**given["limits"]))
     seconds, error = 0.0, None
@@ -96,14 +140,15 @@ def main() -> None:
         seconds = _computed(given, import_kernels)
     except (LinnetError, MemoryError) as raised:
         error = told(raised)
-    print(json.dumps({"seconds": seconds, "error": error}))
+    os.write(told_to, json.dumps({"seconds": seconds, "error": error}).encode())
 
 
 def _computed(given: dict[str, Any], import_kernels: Any) -> float:
     store, job = open_store(given["store"]), given["job"]
     spec = JobSpec.from_bytes(memoryview(store.get(spec_key(job))))
     import_kernels(spec, given["imports"])
-    calls = Calls(spec, job)
+    check_files(spec.program, given["files"])
+    calls = Calls(spec, folder_of(job, spec.identity))
     traffic = Traffic(store, None, cast("Compression | None", spec.options.compression), threads=1)
     attempt = Attempt(
         given["name"], named(given["name"]), None, (), given["token"], published=given["published"]

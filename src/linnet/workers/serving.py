@@ -18,6 +18,7 @@ from linnet.kernels.fortran import routine
 from linnet.tiles.amounts import total_memory
 from linnet.tiles.codec import Compression
 from linnet.workers.cache import TileCache, cache_for
+from linnet.workers.files import check_files
 from linnet.workers.launcher import Limits
 from linnet.workers.parts import Parts, reopened
 from linnet.workers.spec import JobSpec
@@ -36,25 +37,31 @@ def serve(
     limits: Limits | None = None,
     allowed: Sequence[str] = (),
     *,
+    files: Sequence[str] = (),
     any_blas: bool = False,
     started: Callable[[Worker], None] | None = None,
 ) -> Ending:
-    """Work on a job until there is nothing more to do; `started` is handed the worker before it begins."""
+    """Work on a job until there is nothing more to do.
+
+    Modules that are `allowed` may be imported, and files under the roots `files` used. `started` is handed
+    the worker before it begins.
+    """
     limits = limits or Limits()
     if limits.cold_start:
         time.sleep(limits.cold_start)
     limit_memory(limits)
     with ExitStack() as stack:
-        parts, spec = reopened(address)
+        parts, spec = reopened(address, create=False)
         stack.callback(parts.close)
         import_kernels(spec, allowed)
+        check_files(spec.program, files)
         check_blas(spec, any_blas)
         warm_up(spec)
         traffic, cache = open_traffic(parts, spec, limits)
         if cache is not None:
             stack.callback(cache.close)
         stack.callback(traffic.close)
-        worker = Worker(parts, spec, traffic, limits, name)
+        worker = Worker(parts, spec, traffic, limits, name, files)
         if started is not None:
             started(worker)
         stack.enter_context(one_blas_thread())
@@ -71,7 +78,7 @@ def open_traffic(parts: Parts, spec: JobSpec, limits: Limits) -> tuple[Traffic, 
     """The way to a job's tiles."""
     store: Store = Delayed(parts.store, limits.store_delay) if limits.store_delay else parts.store
     size = limits.cache if limits.cache is not None else total_memory() // 4
-    cache = cache_for(parts.store, parts.address.job, size) if size else None
+    cache = cache_for(parts.store, parts.folder, size) if size else None
     near = parts.store.url.startswith(("file:", "memory:")) and not limits.store_delay
     compression = cast("Compression | None", spec.options.compression)
     return Traffic(store, cache, compression, 1 if near else _REMOTE_THREADS), cache

@@ -7,6 +7,8 @@ only if the worker was told to allow them.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,17 +17,46 @@ from typing import Any, cast
 import msgpack
 import numpy as np
 
-from linnet.errors import WireError
+from linnet.errors import InputError, WireError
 from linnet.programs import BoundProgram, In, TileProgram
 from linnet.programs.framing import framed, unframed
 from linnet.programs.urgency import Weights, priority
 from linnet.tiles import Index, Layout, TiledArray, TileKey
-from linnet.workers.names import Seed, named
+from linnet.workers.gate import Gate
+from linnet.workers.launcher import check_number
+from linnet.workers.names import Seed, name_of, named
 
 MARK = b"LNTJ"
-VERSION = 1
+VERSION = 3
+"""Since 2 inputs may be borrowed, and a job may have a second part; since 3 it has an identity."""
+_OLDEST = 1
 _MOST = 256 << 20
 _KINDS = "biufcmMSU"
+_FOLDER = re.compile(r"[A-Za-z0-9_-]{1,64}(\.[0-9a-f]{16})?")
+_IDENTITY = re.compile(r"([0-9a-f]{16})?")
+_ARRAY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+
+
+@dataclass(frozen=True, slots=True)
+class Borrowed:
+    """Tiles that are in the store already, as an output of another job.
+
+    The job that borrows them reads them where they are. It never deletes them, and cannot make them again.
+    """
+
+    job: str
+    """The folder of the job that wrote them."""
+    array: str
+    """What that job calls the array."""
+    tokens: Sequence[int]
+    """Of the attempt that wrote each tile, in the order of `Layout.indices`; 0: that tile is absent."""
+
+    def __post_init__(self) -> None:
+        # A job may come from anywhere: what it borrows must be a tile of a job, and nothing else there is.
+        if not _FOLDER.fullmatch(self.job) or not _ARRAY_NAME.fullmatch(self.array):
+            raise ValueError(f"tiles borrowed from array {self.array[:80]!r} of job {self.job[:80]!r}")
+        if any(type(token) is not int or token < 0 for token in self.tokens):
+            raise ValueError(f"borrowed tiles of {self.array} have tokens that are no numbers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +69,27 @@ class InputSpec:
     """The value of tiles that are not stored."""
     absent: frozenset[Index] = frozenset()
     """Tiles that are not stored."""
+    borrowed: Borrowed | None = None
+    """Where the tiles are, if another job has them; None: this job has its own."""
+
+    def __post_init__(self) -> None:
+        if self.borrowed is None:
+            return
+        tokens = self.borrowed.tokens
+        if len(tokens) != math.prod(self.layout.grid):
+            raise ValueError(f"{len(tokens)} tiles are borrowed for a grid of {self.layout.grid}")
+        if tokens.count(0) > len(self.absent):
+            raise ValueError(f"tiles borrowed from job {self.borrowed.job} have no token")
+
+    def key(self, folder: str, tile: TileKey) -> str:
+        """Where a tile of this input of a job is stored."""
+        if self.borrowed is None:
+            return tile_key(folder, tile, None)
+        position = 0
+        for place, count in zip(tile.index, self.layout.grid, strict=True):
+            position = position * count + place
+        lender = self.borrowed
+        return tile_key(lender.job, TileKey(lender.array, tile.index), lender.tokens[position])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +111,35 @@ class Options:
     blas: str = ""
     """Name of the BLAS core of the client: with another, bits may differ."""
 
+    task_seconds: float | None = None
+    """How long a task may take; one that takes longer fails the job. None: as long as it does."""
+
+    def __post_init__(self) -> None:
+        if self.task_seconds is not None:
+            check_number("task_seconds", self.task_seconds, 0.001, "seconds, more than 0, or None")
+        check_number("lease", self.lease, 0.001, "seconds, more than 0")
+        check_number("grace", self.grace, 0, "seconds, not negative")
+        if self.lease == math.inf:
+            raise InputError("lease=inf: give seconds, or nobody would ever take over what a dead worker had")
+        if self.compression not in (None, "lz4", "zstd"):
+            raise InputError(f"compression={self.compression!r}: give 'zstd', 'lz4' or None")
+
     def with_events(self, kinds: Sequence[str]) -> Options:
         """The same, with these kinds of events told."""
         return replace(self, events=tuple(kinds))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What somebody wants of a job, if that is arrays and not the outputs of a program as such."""
+
+    arrays: Mapping[str, InputSpec]
+    """The outputs that are asked for, and how each is cut."""
+    wanted: Any
+    """How they are arranged: ["array", name], ["list" or "tuple", [...]], ["named", name, fields, [...]]; and
+    ["plain", value] for what is no array."""
+    conditions: tuple[str, ...] = ()
+    """Outputs of one number each that say how well systems could be solved."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +153,18 @@ class JobSpec:
     weights: Sequence[Weights]
     """For the urgency of tasks."""
     total: int
-    """Tasks in all."""
+    """Tasks in all, those of a second part included."""
     options: Options = Options()
     arrays: Mapping[str, InputSpec] = field(default_factory=dict[str, "InputSpec"])
-    """Outputs that were asked for as arrays, in order; empty for a program as such."""
+    """Outputs that were asked for as arrays; empty for a program as such."""
+    gate: Gate | None = None
+    """Where the second part of the program begins, if it has one."""
+    wanted: Any = None
+    """How the arrays that were asked for are arranged, as in `Asked`; None: outputs of a program as such."""
+    conditions: tuple[str, ...] = ()
+    """Outputs of one number each that say how well systems could be solved."""
+    identity: str = ""
+    """Random, so that no other job has it, even one that had the same name before; empty in old jobs."""
 
     @cached_property
     def bound(self) -> BoundProgram:
@@ -91,6 +177,16 @@ class JobSpec:
         return {
             name: TiledArray(each.layout, each.dtype, {}, each.fill) for name, each in self.inputs.items()
         }
+
+    @cached_property
+    def first_total(self) -> int:
+        """Tasks of the first part; of all, if there is no second."""
+        return self.total if self.gate is None else sum(self.bound.counts[: self.gate.statement])
+
+    @cached_property
+    def decider(self) -> str:
+        """Name of the task that decides whether the second part is run; empty: there is none."""
+        return "" if self.gate is None else name_of(self.gate.decider(self.bound))
 
     def priority(self, name: str) -> int:
         """Of a task, for the queue; seeds come first."""
@@ -110,13 +206,17 @@ class JobSpec:
             "total": self.total,
             "arrays": [[name, _packed(each)] for name, each in self.arrays.items()],
             "options": {name: getattr(self.options, name) for name in Options.__slots__},
+            "gate": None if self.gate is None else _packed_gate(self.gate),
+            "wanted": self.wanted,
+            "conditions": list(self.conditions),
+            "identity": self.identity,
         }
         return framed(MARK, VERSION, msgpack.packb(body))
 
     @classmethod
     def from_bytes(cls, data: bytes | memoryview) -> JobSpec:
         """A job as stored; WireError if the bytes are none."""
-        body = unframed(data, MARK, VERSION, "a job", most=_MOST)
+        body = unframed(data, MARK, VERSION, "a job", most=_MOST, oldest=_OLDEST)
         try:
             given: Any = msgpack.unpackb(body, strict_map_key=True)
             options: dict[str, Any] = {**given["options"]}
@@ -131,10 +231,26 @@ class JobSpec:
                 int(given["total"]),
                 Options(**options),
                 {str(name): _unpacked(each) for name, each in given["arrays"]},
+                _unpacked_gate(given.get("gate")),
+                _checked_wanted(given),
+                tuple(map(str, given.get("conditions", ()))),
+                str(given.get("identity", "")),
             )
+            if not _IDENTITY.fullmatch(spec.identity):
+                raise ValueError(f"identity {spec.identity[:80]!r}")
+            if spec.gate is not None:
+                spec.gate.check(spec.program)
         except WireError:
             raise
-        except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+        except (
+            InputError,
+            ValueError,
+            TypeError,
+            KeyError,
+            IndexError,
+            AttributeError,
+            OverflowError,
+        ) as error:
             raise WireError(f"the job cannot be read: {type(error).__name__}: {error}") from error
         expected = {name for name, role in spec.program.arrays.items() if isinstance(role, In)}
         if set(spec.inputs) != expected:
@@ -142,14 +258,23 @@ class JobSpec:
         return spec
 
 
-def tile_key(job: str, key: TileKey, token: int | None) -> str:
+def folder_of(job: str, identity: str) -> str:
+    """Under which folder of its store a job has its tiles.
+
+    >>> folder_of("mine", "0123456789abcdef")
+    'mine.0123456789abcdef'
+    """
+    return f"{job}.{identity}" if identity else job
+
+
+def tile_key(folder: str, key: TileKey, token: int | None) -> str:
     """Where a tile is stored: that of one attempt, or of an input.
 
     >>> tile_key("j", TileKey("A", (2, 0)), 17), tile_key("j", TileKey("x", ()), None)
     ('j/A/2.0=17', 'j/x/-=in')
     """
     index = ".".join(map(str, key.index)) or "-"
-    return f"{job}/{key.array}/{index}={'in' if token is None else token}"
+    return f"{folder}/{key.array}/{index}={'in' if token is None else token}"
 
 
 def spec_key(job: str) -> str:
@@ -164,11 +289,13 @@ def _packed(given: InputSpec) -> list[Any]:
         given.dtype.str,
         [fill.real, fill.imag] if isinstance(fill, complex) else fill,
         sorted(map(list, given.absent)),
+        [given.borrowed.job, given.borrowed.array, list(given.borrowed.tokens)] if given.borrowed else None,
     ]
 
 
 def _unpacked(given: Any) -> InputSpec:
-    boundaries, dtype, fill, absent = given
+    boundaries, dtype, fill, absent, *later = given
+    (lender,) = later or [None]  # the first version has none
     kind = np.dtype(str(dtype))
     if kind.kind not in _KINDS:
         raise ValueError(f"dtype {kind} of an input")
@@ -177,4 +304,43 @@ def _unpacked(given: Any) -> InputSpec:
         kind,
         complex(*cast("list[float]", fill)) if isinstance(fill, list) else fill,
         frozenset(tuple(int(i) for i in index) for index in absent),
+        None if lender is None else Borrowed(str(lender[0]), str(lender[1]), tuple(lender[2])),
     )
+
+
+def _packed_gate(gate: Gate) -> list[Any]:
+    return [gate.statement, gate.tile.array, list(gate.tile.index), dict(gate.instead)]
+
+
+def _unpacked_gate(given: Any) -> Gate | None:
+    if given is None:
+        return None
+    statement, array, index, instead = given
+    return Gate(
+        int(statement),
+        TileKey(str(array), tuple(int(i) for i in index)),
+        {str(name): str(other) for name, other in instead.items()},
+    )
+
+
+def _checked_wanted(given: Any) -> Any:
+    """How results are arranged. Before version 2 arrays were one, or a tuple of several."""
+    names = [str(name) for name, _ in given["arrays"]]
+    if "wanted" not in given:
+        each = [["array", name] for name in names]
+        return None if not each else each[0] if len(each) == 1 else ["tuple", each]
+    known = {*names, *map(str, given["inputs"])}
+    return None if given["wanted"] is None else _arranged(given["wanted"], known)
+
+
+def _arranged(wanted: Any, known: set[str]) -> Any:
+    kind, *rest = wanted
+    if kind == "array" and len(rest) == 1 and rest[0] in known:
+        return [kind, rest[0]]
+    if kind == "plain" and len(rest) == 1 and isinstance(rest[0], bool | int | float | str | None):
+        return [kind, rest[0]]
+    if kind in ("list", "tuple") and len(rest) == 1:
+        return [kind, [_arranged(each, known) for each in rest[0]]]
+    if kind == "named" and len(rest) == 3 and all(str(each).isidentifier() for each in (rest[0], *rest[1])):
+        return [kind, str(rest[0]), list(map(str, rest[1])), [_arranged(each, known) for each in rest[2]]]
+    raise ValueError(f"results arranged as {str(kind)[:80]!r}")

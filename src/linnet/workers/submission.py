@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from linnet.errors import BudgetError, InputError
+from linnet.errors import AddressError, BudgetError, InputError, LinnetError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, In
 from linnet.programs.grammar import Attribute
@@ -16,9 +18,14 @@ from linnet.programs.statements import Statement
 from linnet.programs.urgency import urgency
 from linnet.tiles import TiledArray, TileKey, human
 from linnet.tiles.codec import encoded
-from linnet.workers.parts import Parts
+from linnet.workers.address import Address
+from linnet.workers.gate import Gate
+from linnet.workers.keeping import Keeper, KeptTiles
+from linnet.workers.parts import Parts, board, open_parts
+from linnet.workers.results import StoredTiles
 from linnet.workers.serving import blas_core
-from linnet.workers.spec import InputSpec, JobSpec, Options, tile_key
+from linnet.workers.spec import Asked, Borrowed, InputSpec, JobSpec, Options, spec_key, tile_key
+from linnet.workers.store import Store, open_store
 
 _LOOKED_AT = 50
 """Tasks of each statement whose need of memory is looked at."""
@@ -28,7 +35,8 @@ def job_spec(
     bound: BoundProgram,
     inputs: Mapping[str, TiledArray],
     options: Options,
-    arrays: Mapping[str, InputSpec],
+    asked: Asked | None = None,
+    gate: Gate | None = None,
 ) -> JobSpec:
     """The job of a program on these inputs; InputError if they are not those it takes."""
     program = bound.program
@@ -52,8 +60,24 @@ def job_spec(
         imports=tuple(dict.fromkeys([*options.imports, *_modules(bound)])),
         blas=options.blas or blas_core(),
     )
+    if gate is not None:
+        gate.check(program)
+        gate.check_sizes(bound)
     tables = {name: list(bound.tables[name].values()) for name in program.tables}
-    return JobSpec(program, bound.sizes, tables, described, urgency(bound), bound.count(), options, arrays)
+    return JobSpec(
+        program,
+        bound.sizes,
+        tables,
+        described,
+        urgency(bound),
+        bound.count(),
+        options,
+        {} if asked is None else asked.arrays,
+        gate,
+        None if asked is None else asked.wanted,
+        () if asked is None else asked.conditions,
+        os.urandom(8).hex(),
+    )
 
 
 def _modules(bound: BoundProgram) -> Sequence[str]:
@@ -88,12 +112,84 @@ def _functions(statement: Statement) -> list[str]:
     return [name]
 
 
-def store_inputs(parts: Parts, inputs: Mapping[str, TiledArray]) -> None:
-    """Put the tiles of the inputs into the store."""
+def borrowing(
+    spec: JobSpec, inputs: Mapping[str, TiledArray], store: Store, keeper: Keeper | None
+) -> JobSpec:
+    """The job reading in place those inputs that are in its store already.
+
+    These are results of jobs, which stay until that job is deleted, and what `keeper` keeps, if an engine
+    runs this job. Results that another engine keeps may go before this job has ended: they are copied.
+    """
+    found = {name: _in_place(spec.inputs[name], array, store, keeper) for name, array in inputs.items()}
+    changed = {name: each for name, each in found.items() if each is not None}
+    return replace(spec, inputs={**spec.inputs, **changed}) if changed else spec
+
+
+def _in_place(given: InputSpec, array: TiledArray, store: Store, keeper: Keeper | None) -> InputSpec | None:
+    """An input that is borrowed; None if it must be copied."""
+    tiles = array.tiles
+    fill, absent = given.fill, given.absent
+    if isinstance(tiles, KeptTiles) and tiles.keeper is not keeper:
+        return None
+    if isinstance(tiles, KeptTiles | StoredTiles):
+        if tiles.filled:
+            values = {tile.flat[0].item() for tile in tiles.filled.values() if tile.size}
+            if fill is not None or len(values) > 1 or given.dtype.kind not in "biufc":
+                return None
+            fill, absent = (*values, 0)[0], absent | tiles.filled.keys()
+        tiles = tiles.stored if isinstance(tiles, KeptTiles) else tiles
+    if not isinstance(tiles, StoredTiles) or tiles.store.url != store.url:
+        return None
+    tokens = [tiles.tokens.get(index, 0) for index in given.layout.indices()]
+    if tokens.count(0) != len(absent):
+        return None
+    return replace(given, fill=fill, absent=absent, borrowed=Borrowed(tiles.folder, tiles.array, tokens))
+
+
+def store_inputs(parts: Parts, spec: JobSpec, inputs: Mapping[str, TiledArray]) -> None:
+    """Put the tiles of the inputs into the store, but for those that are there."""
     for name, array in inputs.items():
-        for index in array.tiles:
-            key = tile_key(parts.address.job, TileKey(name, index), None)
+        for index in array.tiles if spec.inputs[name].borrowed is None else ():
+            key = tile_key(parts.folder, TileKey(name, index), None)
             parts.store.put(key, encoded(array.tiles[index]))
+
+
+def claimed(address: Address, spec: JobSpec) -> Parts:
+    """The parts of a new job, whose name nobody else can take from now on; AddressError if somebody has."""
+    if address.ledger is None:
+        board(address)  # refuses a store beside which there can be no ledger
+    store = open_store(address.store)
+    if store.size(spec_key(address.job)) is not None:  # its ledger may be lost, or elsewhere
+        store.close()
+        raise _taken(address)
+    parts = open_parts(address, store=store, identity=spec.identity, create=True, silence=spec.options.lease)
+    try:
+        parts.ledger.create(spec.first_total)
+    except AddressError:
+        parts.close()
+        raise _taken(address) from None
+    except BaseException:
+        parts.close()
+        raise
+    return parts
+
+
+def _taken(address: Address) -> AddressError:
+    return AddressError(
+        f"the name {address.job!r} is taken: look at that job with ln.attach({address.text!r}), delete() it "
+        "there, or give this one another name"
+    )
+
+
+def abandon(parts: Parts) -> None:
+    """Leave nothing of what did not become a job, though its name was taken for it."""
+    store, name = parts.store, parts.address.job
+    with suppress(LinnetError):
+        store.delete([spec_key(name), *(key for key, _ in store.list(f"{parts.folder}/"))])
+    for drop in (parts.queue.drop, parts.ledger.drop):
+        with suppress(LinnetError):
+            drop()
+    parts.close()
 
 
 def check_memory(spec: JobSpec, memory: int) -> None:

@@ -14,6 +14,7 @@ from linnet.errors import (
     WireError,
 )
 from linnet.programs import Task
+from linnet.programs.results import text_of
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
@@ -57,6 +58,7 @@ class Taker:
         self._worker = worker
         self._halt = halt
         self._patience = Patience(_PATIENCE)
+        self._joined = self._ledger.status().epoch
 
     def take(self, most: int) -> list[Attempt]:
         """Lease and begin some tasks; one that kills workers comes alone."""
@@ -116,28 +118,29 @@ class Taker:
         try:
             self._calls.read(attempt, self._traffic)
             self._teller.read(attempt.tiles)
-        except (MissingTileError, DamagedTileError) as error:
-            self._lost(attempt, error)
+        except (MissingTileError, DamagedTileError):
+            self._lost(attempt)
             return False
         except StoreError as error:
             self.troubled(attempt, error, "read")
             return False
-        except (LinnetError, MemoryError) as error:
-            self.fail(attempt, told(error))
+        except Exception as error:
+            self.fail(attempt, self.told(attempt, error))
             return False
         self._patience.worked("read")
         return True
 
-    def _lost(self, attempt: Attempt, error: StoreError) -> None:
+    def _lost(self, attempt: Attempt) -> None:
         """A tile is not there: let its task run again, unless this attempt is late anyway."""
         try:
             what = self._completions.recover(attempt)
         except StoreError as failing:  # it does not even tell what is missing
             self.troubled(attempt, failing, "read")
             return
-        if what == "hopeless":
-            self.fail(attempt, f"an input of the job cannot be read: {error}")
-        elif what == "again":
+        except JobFailedError as failing:
+            self.fail(attempt, f"an input of the job cannot be read: {failing}")
+            return
+        if what == "again":
             self.give_back(attempt)
         elif attempt.lease is not None:
             self._drop(attempt.lease)
@@ -154,9 +157,9 @@ class Taker:
         self.give_back(attempt)
         if lasting:
             with self._ledger.grouped():
-                # Should the job have been resumed meanwhile, others may have a better store.
-                if self._ledger.status().epoch == attempt.token >> 32:
-                    self._ledger.halt("stopped", f"the store failed for {_PATIENCE:.0f} seconds: {error}")
+                # A job that was resumed since this worker joined it has others, with a better store perhaps.
+                if self._ledger.status().epoch == self._joined:
+                    self._ledger.halt("stopped", f"the store failed for {_PATIENCE:g} seconds: {error}")
             self._halt()
         time.sleep(_PAUSE)
 
@@ -171,6 +174,20 @@ class Taker:
     def _drop(self, lease: Lease) -> None:
         self._queue.remove([lease])
         self._holding.drop([lease.name])
+
+    def told(self, attempt: Attempt, error: Exception) -> str:
+        """Why an attempt ended by itself, as the ledger keeps it; what nobody foresaw, with its place."""
+        if isinstance(error, LinnetError | MemoryError) or not isinstance(attempt.task, Task):
+            return told(error)
+        where = self._calls.bound.where(attempt.task)
+        said = f"{type(error).__name__}: {text_of(error)}"
+        return f"KernelError: task {attempt.name} could not be finished: {said}\n  in {where}"
+
+    def too_slow(self, attempt: Attempt, limit: float) -> str:
+        """That an attempt takes longer than the job allows, as the ledger keeps it."""
+        assert isinstance(attempt.task, Task)
+        where = self._calls.bound.where(attempt.task)
+        return f"KernelError: task {attempt.name} took longer than task_seconds={limit:g}\n  in {where}"
 
     def fail(self, attempt: Attempt, reason: str) -> None:
         """A task cannot be done, and so the job."""
@@ -208,8 +225,8 @@ class Taker:
 def told(error: BaseException) -> str:
     """An error as the ledger keeps it."""
     if isinstance(error, MemoryError):
-        what = str(error) or "the worker could not get more"
+        what = text_of(error) or "the worker could not get more"
         return f"out of memory: {what}; use smaller tiles, or workers with more memory"
     if isinstance(error, JobFailedError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
+        return text_of(error)
+    return f"{type(error).__name__}: {text_of(error)}"

@@ -17,23 +17,23 @@ import math
 import queue as queues
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from linnet.errors import LinnetError, StoreError
 from linnet.kernels.blas import limit_this_thread
 from linnet.programs import Task
-from linnet.workers.attempt import Attempt, Calls
+from linnet.workers.attempt import Attempt, Batch, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
 from linnet.workers.launcher import Limits, worker_names
 from linnet.workers.ledger import Status
 from linnet.workers.names import Seed
 from linnet.workers.parts import Parts
-from linnet.workers.quarantine import Quarantine
+from linnet.workers.quarantine import Interrupted, Quarantine
 from linnet.workers.spec import JobSpec
-from linnet.workers.taking import Taker, told
+from linnet.workers.taking import Taker
 from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
@@ -57,41 +57,37 @@ _LOOK = 0.1
 """Seconds between looks of an idle worker at what others left undone."""
 
 
-@dataclass(slots=True)
-class Batch:
-    """Tasks that go through the stages together."""
-
-    attempts: list[Attempt]
-    seconds: float = 0.0
-    """Of the stage that took longest."""
-    tasks: int = field(init=False)
-    """How many there were at first."""
-
-    def __post_init__(self) -> None:
-        self.tasks = len(self.attempts)
-
-    def took(self, since: float) -> None:
-        """A stage is over."""
-        self.seconds = max(self.seconds, time.monotonic() - since)
-
-
 class Worker:
     """Works on one job until it ends, or there is nothing to do, or time is up.
 
     Of its limits, those of memory and the store are set by whoever makes it.
     """
 
-    def __init__(self, parts: Parts, spec: JobSpec, traffic: Traffic, limits: Limits, name: str = "") -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        spec: JobSpec,
+        traffic: Traffic,
+        limits: Limits,
+        name: str = "",
+        files: Sequence[str] = (),
+    ) -> None:
         self._limits = limits
         self.name = name or worker_names(1)[0]
         self._ledger, self._queue = parts.ledger, parts.queue
         self._spec, self._options = spec, spec.options
         self._traffic = traffic
-        self._calls = Calls(spec, parts.address.job)
+        self._calls = Calls(spec, parts.folder)
         self._holding = Holding()
         self._teller = Teller(parts.ledger, parts.address.job, self.name, spec.options.events)
         self._quarantine = Quarantine(
-            parts.address.store, parts.address.job, spec.bound, limits, spec.options.imports
+            parts.address.store,
+            parts.address.job,
+            spec.bound,
+            limits,
+            spec.options.imports,
+            files,
+            lambda: self.is_over,
         )
         self._completions = Completions(parts, spec, self._calls, traffic, self._teller)
         self._taker = Taker(
@@ -119,6 +115,8 @@ class Worker:
         self._ending: Ending = "told to stop"
         self._error: BaseException | None = None
         self._batch = 1
+        self._inside: dict[str, tuple[Attempt, float]] = {}
+        """Attempts inside their kernels, and since when."""
         self._done = 0
         self._longest = 0.0
         self._last_work = self._started = time.monotonic()
@@ -146,10 +144,18 @@ class Worker:
             self._computed.put(None)
             for thread in threads:
                 thread.join()
-            self._go()
+            self.say_goodbye()
         if self._error is not None:
             raise self._error
+        if self._ending == "finished" and self._options.delete:
+            self._tidy_up()
         return self._ending
+
+    def _tidy_up(self) -> None:
+        """Delete what a finished job does not need any more: perhaps no client waits for its end."""
+        with suppress(LinnetError, OSError):  # somebody may have deleted it meanwhile
+            while self._completions.delete_unneeded(0.0):
+                pass
 
     def stop(self, ending: Ending = "told to stop") -> None:
         """Begin nothing more, finish what is computed, give the rest back."""
@@ -169,7 +175,12 @@ class Worker:
             if part == self._take_and_read:
                 self._hand_on(None)
 
-    def _go(self) -> None:
+    @property
+    def is_over(self) -> bool:
+        """Whether it stops because the job goes on no more."""
+        return self._stop.is_set() and self._ending in ("halted", "finished")
+
+    def say_goodbye(self) -> None:
         """Give back what was not done, and say goodbye."""
         try:
             left = self._holding.leases()
@@ -278,10 +289,17 @@ class Worker:
                 continue
             try:
                 if isinstance(attempt.task, Task):
+                    self._inside[attempt.name] = attempt, time.monotonic()
                     self._compute_one(attempt)
                 computed.append(attempt)
-            except (LinnetError, MemoryError) as error:
-                self._taker.fail(attempt, told(error))
+            except Interrupted:
+                self._taker.give_back(attempt)
+            except StoreError:  # of the ledger: kernels raise nothing that is not theirs
+                raise
+            except Exception as error:
+                self._taker.fail(attempt, self._taker.told(attempt, error))
+            finally:
+                self._inside.pop(attempt.name, None)
         batch.took(start)
         batch.attempts = computed
         self._longest = max(self._longest, batch.seconds)
@@ -320,6 +338,8 @@ class Worker:
                 written.append(attempt)
             except StoreError as error:
                 self._taker.troubled(attempt, error, "write")
+            except Exception as error:
+                self._taker.fail(attempt, self._taker.told(attempt, error))
         if not written:
             return
         self._holding.claim(self._completions.complete(written, self._goes_on_with()))
@@ -354,8 +374,16 @@ class Worker:
             leases = self._holding.leases()
             if leases:
                 self._queue.renew(leases, self._options.lease)
+            self._look_at_times()
             if not self._is_over(self._tell()) and self._options.delete:
                 self._completions.delete_unneeded(self._options.grace)
+
+    def _look_at_times(self) -> None:
+        """Fail the job if a task takes longer than it may."""
+        limit = self._options.task_seconds
+        for attempt, since in list(self._inside.values()):
+            if limit is not None and time.monotonic() - since > limit:
+                self._taker.fail(attempt, self._taker.too_slow(attempt, limit))
 
     def _is_over(self, status: Status) -> bool:
         """Whether the job goes on no more; then the worker stops."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from linnet.workers.embedded.database import rows_of
 from linnet.workers.embedded.upkeep import DONE, READY, WAITING
-from linnet.workers.ledger import Completed, Completion
+from linnet.workers.ledger import Child, Completed, Completion, is_known
 
 
 @dataclass(slots=True)
@@ -26,9 +26,9 @@ class Completing:
     """Completions inside one transaction; `complete` each, then `write`."""
 
     def __init__(
-        self, tables: sqlite3.Connection, completions: Sequence[Completion], now: float, rebuilt: bool
+        self, tables: sqlite3.Connection, completions: Sequence[Completion], now: float, known: int
     ) -> None:
-        self._tables, self._now, self._rebuilt = tables, now, rebuilt
+        self._tables, self._now, self._known = tables, now, known
         self._tasks: dict[str, _Task] = {}
         self._edges: list[tuple[str, str]] = []
         """New ones: child and parent."""
@@ -41,7 +41,7 @@ class Completing:
         self._done: list[Completion] = []
         names = dict.fromkeys(each.name for each in completions)
         self._learn(names)
-        self._learn(child.name for each in completions for child in each.children)
+        self._learn(child.name for each in completions for child in (*each.children, *each.chosen))
         for name in names:
             self._tasks.setdefault(name, _Task())
 
@@ -58,23 +58,24 @@ class Completing:
         task = self._tasks[one.name]
         if one.token <= task.lost:
             return Completed(0)
-        ready, made = self._mark(one, task)
+        finishing = one.last and task.state != DONE
+        ready, made = self._mark(one, task, (*one.children, *(one.chosen if finishing else ())))
         if made or not task.token:
             self._changed[one.name] = None
         task.readers += made
         task.token = task.token or one.token
-        if one.last and task.state != DONE:
+        if finishing:
             task.state = DONE
             self._done.append(one)
         return Completed(task.token, ready)
 
-    def _mark(self, one: Completion, task: _Task) -> tuple[tuple[str, ...], int]:
+    def _mark(self, one: Completion, task: _Task, children: Sequence[Child]) -> tuple[tuple[str, ...], int]:
         """Mark the edges to the children: those that are ready now, or were; how many edges are new."""
         # Who never told anybody that it is done has no edges from it.
         fresh = not (task.token or task.lost or task.readers or task.state == DONE)
         ready: list[str] = []
         made = 0
-        for name, needs in one.children:
+        for name, needs in children:
             child = self._child(name)
             if child.state == DONE:
                 continue
@@ -93,8 +94,7 @@ class Completing:
     def _child(self, name: str) -> _Task:
         found = self._tasks.get(name)
         if found is None:
-            state = DONE if self._rebuilt and name[0] != "@" else WAITING
-            found = self._tasks[name] = _Task(state)
+            found = self._tasks[name] = _Task(DONE if is_known(name, self._known) else WAITING)
         return found
 
     def _mark_one(self, child: str, parent: str, fresh: bool) -> int:
@@ -165,9 +165,9 @@ class Completing:
         if not counted:
             return
         self._tables.execute(
-            "UPDATE job SET done = done + ?1, last = ?2, "
-            "state = iif(done + ?1 >= total AND state = 'running', 'finished', state)",
-            (len(counted), self._now),
+            "UPDATE job SET done = done + ?1, last = ?2, total = max(total, ?3), "
+            "state = iif(done + ?1 >= max(total, ?3) AND state = 'running', 'finished', state)",
+            (len(counted), self._now, max(one.total for one in counted)),
         )
         kinds: dict[int, list[float]] = {}
         for one in counted:

@@ -4,7 +4,8 @@ It survives the death of any process, between any two instructions; power loss m
 moments with it (write-ahead log, synchronous NORMAL). Writers take turns at a lock of the system
 (`flock`), which wakes the next one at once and is given back when a process is killed: SQLite alone
 would make them sleep and ask again. The clock is that of the host since it started, so that a worker
-with a wrong wall clock, or a wall clock that is set, ends no lease.
+with a wrong wall clock, or a wall clock that is set, ends no lease. When the host is started anew it goes on
+from the latest time in the database; then all workers of before are gone, and their leases over.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from linnet.errors import JobError, StoreError
+from linnet.errors import DamagedLedgerError, JobError, StoreError
 
 _NETWORK = {
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs",
@@ -28,6 +29,15 @@ _NETWORK = {
 }  # fmt: skip
 _PIECE = 512
 """Names in one query."""
+_TIMES = (
+    ("workers", "SELECT max(beat) FROM workers"),
+    ("tasks", "SELECT max(max(since, began)) FROM tasks"),
+    ("garbage", "SELECT max(since) FROM garbage"),
+    ("job", "SELECT max(max(first, last)) FROM job"),
+)
+"""Where times are."""
+_OVER = (("workers", "UPDATE workers SET gone = 1"), ("queue", "UPDATE queue SET ends = 0"))
+"""What is so when the host was started anew."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -42,29 +52,117 @@ class Database:
         self._mutex = threading.RLock()
         self._depth = 0
         self._begun = False
+        self._ahead = 0.0
+        """Seconds by which the clock is ahead of the host's."""
+        self._damage: sqlite3.DatabaseError | None = None
+        self._schemas: list[str] = []
+        self._open(create)
+
+    def _open(self, create: bool) -> None:
+        """Open the file and its lock."""
         try:
-            self._gate = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            self._connection = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=60, cached_statements=256
-            )
+            made = os.O_CREAT if create else 0
+            self._gate = os.open(self.path.with_suffix(".lock"), os.O_RDWR | made | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._gate, fcntl.LOCK_EX)
             try:
+                self._connection = self._connected(create)
                 self._prepare()
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
+                    raise
+                self._damage = error  # whoever asks for anything is told so
             finally:
                 fcntl.flock(self._gate, fcntl.LOCK_UN)
+            self._file = os.stat(self.path)
+        except FileNotFoundError:
+            raise  # deleted a moment ago
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{self.path} cannot be opened: {error}; is the directory writable?") from error
+
+    def _connected(self, create: bool) -> sqlite3.Connection:
+        made = sqlite3.connect(
+            f"{self.path.as_uri()}?mode={'rwc' if create else 'rw'}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=60,
+            cached_statements=256,
+        )
+        made.text_factory = _text
+        return made
+
+    def require(self, schema: str) -> None:
+        """Have these tables, in this file and in one that takes its place."""
+        self._schemas.append(schema)
+        if self._damage is None:
+            with self.writing() as tables:
+                _make(tables, schema)
+
+    def is_gone(self) -> bool:
+        """Whether somebody removed the file, or put another one there."""
+        try:
+            return not os.path.samestat(os.stat(self.path), self._file)
+        except FileNotFoundError:
+            return True
+
+    def begin_anew_if_lost(self) -> None:
+        """Begin a new file, if this one is gone or damaged; a damaged one is kept beside it."""
+        with self._mutex:
+            gone = self.is_gone()
+            if not gone and self._damage is None:
+                return
+            self._connection.close()
+            os.close(self._gate)
+            if not gone:
+                for suffix in ("-wal", "-shm"):
+                    with suppress(FileNotFoundError):
+                        os.unlink(f"{self.path}{suffix}")
+                os.replace(self.path, f"{self.path}.damaged")
+            self._damage = None
+            self._open(create=True)
+            for schema in self._schemas:
+                with self.writing() as tables:
+                    _make(tables, schema)
+
+    def check(self) -> None:
+        """Refuse to be used when it was closed, or found damaged."""
+        if self._gate < 0:
+            raise JobError(f"{self.path} was closed, or its job deleted; ln.attach(address) opens it again")
+        if self._damage is not None:
+            raise _damaged(self.path, self._damage)
 
     def _prepare(self) -> None:
         run = self._connection.execute
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=NORMAL")
         run("PRAGMA temp_store=MEMORY")
+        run("CREATE TABLE IF NOT EXISTS clock (boot TEXT NOT NULL, ahead REAL NOT NULL)")
+        known = run("SELECT boot, ahead FROM clock").fetchone()
+        if known is None:
+            run("INSERT INTO clock VALUES (?, 0)", (boot(),))
+        elif known[0] == boot():
+            self._ahead = known[1]
+        else:
+            self._host_started_anew()
+
+    def _host_started_anew(self) -> None:
+        """Let time go on from where it was, with nobody at work."""
+        run = self._connection.execute
+        there = {name for (name,) in run("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        times = [run(query).fetchone()[0] for table, query in _TIMES if table in there]
+        self._ahead = max((each for each in times if each is not None), default=0.0) - uptime()
+        run("BEGIN IMMEDIATE")
+        for table, change in _OVER:
+            if table in there:
+                run(change)
+        run("UPDATE clock SET boot = ?, ahead = ?", (boot(), self._ahead))
+        run("COMMIT")
 
     @contextmanager
     def grouped(self) -> Generator[None]:
         """What is written inside is one transaction, which begins when the first of it is."""
         with self._mutex:
+            self.check()
             self._depth += 1
             try:
                 yield
@@ -74,8 +172,8 @@ class Database:
                 if self._depth == 1 and self._begun:
                     with suppress(sqlite3.Error):
                         self._connection.execute("ROLLBACK")
-                if self._depth == 1 and isinstance(error, sqlite3.OperationalError):
-                    raise _explained(self.path, error) from error
+                if self._depth == 1 and isinstance(error, sqlite3.DatabaseError):
+                    raise self._explained(error) from error
                 raise
             finally:
                 self._depth -= 1
@@ -96,10 +194,17 @@ class Database:
     def read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows that a query finds, as last made durable."""
         with self._mutex:
+            self.check()
             try:
                 return self._connection.execute(query, values).fetchall()
-            except sqlite3.OperationalError as error:
-                raise _explained(self.path, error) from error
+            except sqlite3.DatabaseError as error:
+                raise self._explained(error) from error
+
+    def _explained(self, error: sqlite3.DatabaseError) -> Exception:
+        if _is_damage(error):
+            self._damage = error
+            return _damaged(self.path, error)
+        return _explained(self.path, error)
 
     def version(self) -> tuple[int, int]:
         """Another than before if anybody wrote meanwhile; to ask costs less than to look."""
@@ -107,8 +212,8 @@ class Database:
         return others, self._connection.total_changes
 
     def now(self) -> float:
-        """The host's clock: seconds since it started."""
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
+        """The host's clock: seconds since it started, and those that passed at work before."""
+        return uptime() + self._ahead
 
     def close(self) -> None:
         """Let go of the file."""
@@ -121,11 +226,21 @@ class Database:
     def drop(self) -> None:
         """Remove the file."""
         self.close()
-        for suffix in ("", "-wal", "-shm"):
+        for suffix in ("", "-wal", "-shm", ".damaged"):
             with suppress(FileNotFoundError):
                 os.unlink(f"{self.path}{suffix}")
         with suppress(FileNotFoundError):
             os.unlink(self.path.with_suffix(".lock"))
+
+
+def _text(data: bytes) -> str:
+    """Text as it is stored; what is none comes through, so that it can be thrown away."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _make(tables: sqlite3.Connection, schema: str) -> None:
+    for statement in filter(str.strip, schema.split(";")):
+        tables.execute(statement)
 
 
 def rows_of(tables: sqlite3.Connection, query: str, names: Iterable[str]) -> list[tuple[Any, ...]]:
@@ -145,12 +260,29 @@ def rows_of(tables: sqlite3.Connection, query: str, names: Iterable[str]) -> lis
     return found
 
 
+def uptime() -> float:
+    """Seconds since this host started."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def boot() -> str:
     """Which start of this host it is: clocks of another are of no use."""
     return _BOOT.read_text().strip() if _BOOT.exists() else ""
 
 
-def _explained(path: Path, error: sqlite3.OperationalError) -> Exception:
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    text = str(error)
+    return any(words in text for words in ("malformed", "not a database", "file is encrypted"))
+
+
+def _damaged(path: Path, error: sqlite3.DatabaseError) -> DamagedLedgerError:
+    return DamagedLedgerError(
+        f"{path}, which has the ledger and the queue of the job, is damaged ({error}): resume() sets it "
+        "aside, and builds another one from the stored tiles"
+    )
+
+
+def _explained(path: Path, error: sqlite3.DatabaseError) -> Exception:
     text = str(error)
     if "full" in text or "disk I/O" in text:
         return StoreError(f"{path} cannot be written ({text}); make room on its disk, then resume the job")

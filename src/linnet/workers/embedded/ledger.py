@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from linnet.workers.embedded.completing import Completing
 from linnet.workers.embedded.database import rows_of
 from linnet.workers.embedded.upkeep import DONE, READY, WAITING, Upkeep
-from linnet.workers.ledger import Begun, Completed, Completion, Start
+from linnet.workers.ledger import Begun, Completed, Completion, Start, is_known
 
 
 class EmbeddedLedger(Upkeep):
@@ -27,12 +27,12 @@ class EmbeddedLedger(Upkeep):
 
     def begin(self, starts: Sequence[Start], worker: str) -> list[Begun]:
         with self._database.writing() as tables:
-            state, epoch, sequence, first, rebuilt = tables.execute(
+            state, epoch, sequence, first, known = tables.execute(
                 "SELECT state, epoch, sequence, first, rebuilt FROM job"
             ).fetchone()
             if state != "running":
                 return [Begun("halt")] * len(starts)
-            found = self._begun(tables, starts, worker, (epoch << 32) + sequence, bool(rebuilt))
+            found = self._begun(tables, starts, worker, (epoch << 32) + sequence, known)
             ran = sum(each.state == "run" for each in found)
             if ran:
                 tables.execute(
@@ -42,18 +42,18 @@ class EmbeddedLedger(Upkeep):
             return found
 
     def _begun(
-        self, tables: sqlite3.Connection, starts: Sequence[Start], worker: str, token: int, rebuilt: bool
+        self, tables: sqlite3.Connection, starts: Sequence[Start], worker: str, token: int, known: int
     ) -> list[Begun]:
         """What becomes of tasks that somebody wants to run; tokens are those after `token`."""
         now = self._database.now()
-        tokens = _Tokens(tables, starts, rebuilt)
+        tokens = _Tokens(tables, starts, known)
         query = "SELECT name, state, attempts, deaths, computing, worker FROM tasks WHERE name IN ({})"
-        known = {row[0]: row[1:] for row in rows_of(tables, query, {start.name for start in starts})}
+        heard = {row[0]: row[1:] for row in rows_of(tables, query, {start.name for start in starts})}
         found: list[Begun] = []
         rows: list[tuple[object, ...]] = []
         for name, parents, extra in starts:
-            unknown = (DONE if rebuilt and name[0] != "@" else WAITING, 0, 0, 0, "")
-            state, attempts, deaths, computing, holder = known.get(name, unknown)
+            unheard = (DONE if is_known(name, known) else WAITING, 0, 0, 0, "")
+            state, attempts, deaths, computing, holder = heard.get(name, unheard)
             published = None if state == DONE else tokens.of(parents)
             if published is None:
                 found.append(Begun("done" if state == DONE else "wait"))
@@ -61,7 +61,7 @@ class EmbeddedLedger(Upkeep):
             if computing and not extra and holder != worker and not self._alive(tables, holder, now):
                 deaths += 1
             token += 1
-            known[name] = (READY, attempts + 1, deaths, 0, worker)
+            heard[name] = (READY, attempts + 1, deaths, 0, worker)
             rows.append((name, attempts + 1, deaths, worker, token, now))
             found.append(Begun("run", token, attempts + 1, deaths, published))
         tables.executemany(
@@ -94,31 +94,36 @@ class EmbeddedLedger(Upkeep):
 
     def complete(self, completions: Sequence[Completion]) -> list[Completed]:
         with self._database.writing() as tables:
-            epoch, rebuilt = tables.execute("SELECT epoch, rebuilt FROM job").fetchone()
+            epoch, known = tables.execute("SELECT epoch, rebuilt FROM job").fetchone()
             valid = [each for each in completions if each.token >> 32 == epoch]
-            completing = Completing(tables, valid, self._database.now(), bool(rebuilt))
+            completing = Completing(tables, valid, self._database.now(), known)
             found = [
-                completing.complete(each) if each.token >> 32 == epoch else Completed(0)
+                completing.complete(each) if each.token >> 32 == epoch else self._of_old_epoch(tables, each)
                 for each in completions
             ]
             completing.write()
             return found
 
+    def _of_old_epoch(self, tables: sqlite3.Connection, one: Completion) -> Completed:
+        """What became of a completion that changes nothing: it may have been published before."""
+        _, published = self._state(tables, one.name, 0)
+        return Completed(one.token if published == one.token else 0)
+
 
 class _Tokens:
     """The published tokens of the parents of some tasks."""
 
-    def __init__(self, tables: sqlite3.Connection, starts: Sequence[Start], rebuilt: bool) -> None:
+    def __init__(self, tables: sqlite3.Connection, starts: Sequence[Start], known: int) -> None:
         parents = dict.fromkeys(parent for start in starts for parent in start.parents)
         query = "SELECT name, token, state FROM tasks WHERE name IN ({})"
-        self._known = {name: (token, state) for name, token, state in rows_of(tables, query, parents)}
-        self._unknown = (0, DONE if rebuilt else WAITING)
+        self._heard = {name: (token, state) for name, token, state in rows_of(tables, query, parents)}
+        self._known = known
 
     def of(self, parents: Sequence[str]) -> tuple[int, ...] | None:
         """Those of these parents; None if one has none yet, and is not done without."""
         found: list[int] = []
         for name in parents:
-            token, state = self._known.get(name, self._unknown)
+            token, state = self._heard.get(name) or (0, DONE if is_known(name, self._known) else WAITING)
             if not token and state != DONE:
                 return None
             found.append(token)

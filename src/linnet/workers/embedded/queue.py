@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
-from linnet.workers.embedded.database import Database, boot, rows_of
+from linnet.workers.embedded.database import Database, rows_of
 from linnet.workers.queue import Entry, Lease, QueueSize
 
+_NO_TEXT = re.compile("[\ud800-\udfff]")
+"""What bytes that are no text become."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS queue (
     name TEXT PRIMARY KEY, priority INTEGER NOT NULL, ends REAL NOT NULL DEFAULT 0,
     receipt INTEGER NOT NULL DEFAULT 0, deliveries INTEGER NOT NULL DEFAULT 0,
     dead INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS queue_order ON queue (dead, priority DESC);
-CREATE TABLE IF NOT EXISTS queue_facts (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 
@@ -30,14 +32,7 @@ class EmbeddedQueue:
         self.url = f"file://{database.path}"
         self._empty: tuple[tuple[int, int], float] | None = None
         """As of which version there was nothing to lease, and until when there is not if nobody writes."""
-        with database.writing() as tables:
-            for statement in filter(str.strip, _SCHEMA.split(";")):
-                tables.execute(statement)
-            # The clock starts anew with the host: leases from before have ended.
-            known = tables.execute("SELECT value FROM queue_facts WHERE key = 'boot'").fetchone()
-            if known is None or known[0] != boot():
-                tables.execute("UPDATE queue SET ends = 0")
-                tables.execute("INSERT OR REPLACE INTO queue_facts VALUES ('boot', ?)", (boot(),))
+        database.require(_SCHEMA)
 
     def __repr__(self) -> str:
         return f"EmbeddedQueue({self.url})"
@@ -68,10 +63,22 @@ class EmbeddedQueue:
                 ).fetchall()
                 if not free:
                     break
-                found += self._leased(tables, free, seconds)
+                found += self._leased(tables, self._texts(tables, free), seconds)
             if not found and limit > 0:
                 ((ends,),) = tables.execute("SELECT min(ends) FROM queue WHERE dead = 0")
                 self._empty = (self._database.version(), math.inf if ends is None else ends)
+        return found
+
+    @staticmethod
+    def _texts(tables: sqlite3.Connection, free: Sequence[tuple[str | bytes, int]]) -> list[tuple[str, int]]:
+        """Those that are text; what somebody else put there, which is none, is removed."""
+        found: list[tuple[str, int]] = []
+        for name, deliveries in free:
+            if isinstance(name, str) and not _NO_TEXT.search(name):
+                found.append((name, deliveries))
+            else:
+                raw = name.encode("utf-8", "surrogateescape") if isinstance(name, str) else name
+                tables.execute("DELETE FROM queue WHERE CAST(name AS BLOB) = ?", (raw,))
         return found
 
     def _leased(

@@ -11,7 +11,15 @@ from typing import Literal
 
 from linnet.errors import AddressError, JobError
 from linnet.workers.embedded.database import Database
-from linnet.workers.ledger import EPOCHS_BEYOND, NO_FACTS, Status, Waiting, WorkerInfo
+from linnet.workers.ledger import (
+    EPOCHS_BEYOND,
+    EVERY_STATEMENT,
+    NO_FACTS,
+    Status,
+    Waiting,
+    WorkerInfo,
+    is_known,
+)
 
 WAITING, READY, DONE = 0, 1, 2
 
@@ -19,7 +27,7 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
     state TEXT NOT NULL, reason TEXT NOT NULL, failed TEXT NOT NULL, epoch INTEGER NOT NULL,
     total INTEGER NOT NULL, done INTEGER NOT NULL, begun INTEGER NOT NULL, sequence INTEGER NOT NULL,
-    first REAL NOT NULL, last REAL NOT NULL, rebuilt INTEGER NOT NULL);
+    first REAL NOT NULL, last REAL NOT NULL, rebuilt INTEGER NOT NULL, identity TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS tasks (
     name TEXT PRIMARY KEY, state INTEGER NOT NULL, seen INTEGER NOT NULL DEFAULT 0,
     readers INTEGER NOT NULL DEFAULT 0, token INTEGER NOT NULL DEFAULT 0, lost INTEGER NOT NULL DEFAULT 0,
@@ -46,8 +54,9 @@ CREATE TABLE IF NOT EXISTS kinds (
 class Upkeep:
     """The half of `EmbeddedLedger` that runs seldom."""
 
-    def __init__(self, database: Database, *, silence: float = 5.0) -> None:
+    def __init__(self, database: Database, *, identity: str = "", silence: float = 5.0) -> None:
         self._database = database
+        self._identity = identity
         self._silence = silence
         self.url = f"file://{database.path}"
 
@@ -55,27 +64,43 @@ class Upkeep:
 
     def create(self, total: int) -> None:
         with self._database.writing() as tables:
+            if self._owner(tables) is not None:
+                raise AddressError(f"{self.url} holds a job already")
             self._begin_job(tables, total, done=0)
             if total:
                 tables.execute(
                     "INSERT INTO tasks (name, state, since) VALUES ('@', 1, ?)", (self._database.now(),)
                 )
 
-    def _begin_job(self, tables: sqlite3.Connection, total: int, done: int) -> None:
+    @staticmethod
+    def _owner(tables: sqlite3.Connection) -> str | None:
+        """The identity of the job that is here; None: there is none."""
         for statement in _SCHEMA.split(";"):
             tables.execute(statement)
+        found = tables.execute("SELECT identity FROM job").fetchone()
+        return None if found is None else found[0]
+
+    def _begin_job(self, tables: sqlite3.Connection, total: int, done: int) -> None:
         for table in ("job", "tasks", "edges", "garbage", "workers", "kinds", "log"):
             tables.execute(f"DELETE FROM {table}")
         state = "running" if done < total else "finished"
-        tables.execute("INSERT INTO job VALUES (?, '', '', 1, ?, ?, 0, 0, 0, 0, 0)", (state, total, done))
+        tables.execute(
+            "INSERT INTO job VALUES (?, '', '', 1, ?, ?, 0, 0, 0, 0, 0, ?)",
+            (state, total, done, self._identity),
+        )
 
     def status(self) -> Status:
+        self._database.check()
+        if self._database.is_gone():
+            raise AddressError(f"{self.url} holds no job any more: it was deleted, or lost (then resume it)")
         try:
             ((state, reason, failed, epoch, total, done, begun, first, last),) = self._database.read(
-                "SELECT state, reason, failed, epoch, total, done, begun, first, last FROM job"
+                "SELECT state, reason, failed, epoch, total, done, begun, first, last FROM job "
+                "WHERE identity = ?",
+                (self._identity,),
             )
         except (ValueError, JobError):
-            raise AddressError(f"{self.url} holds no job; was it deleted?") from None
+            raise AddressError(f"{self.url} holds no job, or another one; was it deleted?") from None
         kinds = {n: (tasks, seconds) for n, tasks, seconds in self._database.read("SELECT * FROM kinds")}
         now = self._database.now()
         return Status(state, reason, failed, epoch, total, done, begun, now, first, last, kinds)
@@ -106,16 +131,25 @@ class Upkeep:
             )
             return [name for (name,) in tables.execute("SELECT name FROM tasks WHERE state = 1")]
 
-    def restore(self, total: int, done: Sequence[tuple[str, int]], waiting: Sequence[Waiting]) -> None:
+    def restore(
+        self,
+        total: int,
+        done: Sequence[tuple[str, int]],
+        waiting: Sequence[Waiting],
+        known: int = EVERY_STATEMENT,
+    ) -> None:
+        self._database.begin_anew_if_lost()
         try:
             before = self.status().epoch
         except AddressError:
             before = 0
         now = self._database.now()
         with self._database.writing() as tables:
+            if self._owner(tables) not in (None, self._identity):
+                raise AddressError(f"{self.url} holds another job, of the same name; was this one deleted?")
             self._begin_job(tables, total, total - len(waiting))
             newest = max(before, *(token >> 32 for _, token in done), 0)
-            tables.execute("UPDATE job SET epoch = ?, rebuilt = 1", (newest + EPOCHS_BEYOND,))
+            tables.execute("UPDATE job SET epoch = ?, rebuilt = ?", (newest + EPOCHS_BEYOND, known))
             tables.executemany("INSERT INTO tasks (name, state, token) VALUES (?, 2, ?)", done)
             for name, needs, marked in waiting:
                 state = READY if len(marked) >= needs else WAITING
@@ -140,14 +174,14 @@ class Upkeep:
 
     def reopen(self, name: str, token: int, parents: Sequence[str], reader: str) -> bool:
         with self._database.writing() as tables:
-            ((rebuilt,),) = tables.execute("SELECT rebuilt FROM job").fetchall()
-            state, published = self._state(tables, name, rebuilt)
-            reading, _ = self._state(tables, reader, rebuilt) if reader else (WAITING, 0)
+            ((known,),) = tables.execute("SELECT rebuilt FROM job").fetchall()
+            state, published = self._state(tables, name, known)
+            reading, _ = self._state(tables, reader, known) if reader else (WAITING, 0)
             if reading == DONE or published not in (0, token):
                 return False
             if state == DONE or published:
                 self._reopen_one(
-                    tables, name, state, published, [(p, self._state(tables, p, rebuilt)) for p in parents]
+                    tables, name, state, published, [(p, self._state(tables, p, known)) for p in parents]
                 )
             gone = tables.execute("DELETE FROM edges WHERE child = ? AND parent = ?", (reader, name)).rowcount
             tables.execute("UPDATE tasks SET readers = readers - ? WHERE name = ?", (gone, name))
@@ -158,10 +192,10 @@ class Upkeep:
             return True
 
     @staticmethod
-    def _state(tables: sqlite3.Connection, name: str, rebuilt: int) -> tuple[int, int]:
-        """State and published token; in a ledger built anew, a task not heard of is done."""
+    def _state(tables: sqlite3.Connection, name: str, known: int) -> tuple[int, int]:
+        """State and published token; in a ledger built anew, a task not heard of may be done."""
         found = tables.execute("SELECT state, token FROM tasks WHERE name = ?", (name,)).fetchone()
-        return found or (DONE if rebuilt and name[0] != "@" else WAITING, 0)
+        return found or (DONE if is_known(name, known) else WAITING, 0)
 
     def _reopen_one(
         self,

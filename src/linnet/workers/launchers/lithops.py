@@ -39,6 +39,7 @@ class Lithops:
             "address": order.address,
             "limits": asdict(order.limits),
             "imports": list(order.imports),
+            "files": list(order.files),
         }
         for name in order.names:
             given = {"given": {**shared, "name": name}}
@@ -50,9 +51,10 @@ class Lithops:
         return found
 
     def problem(self) -> str | None:
-        for call in self._calls.values():
+        for name, call in reversed(self._calls.items()):
             if call.done and call.error:
-                return f"a call of Lithops failed: {call._exception[1]}"  # its only record of the error
+                said = call._exception[1]  # its only record of the error
+                return f"the call of Lithops for worker {name} failed: {said}"
         return None
 
     def close(self) -> None:
@@ -66,4 +68,5 @@ def work(given: dict[str, Any]) -> str:
     """What a cloud function does: be a worker."""
     from linnet.workers.serving import serve
 
-    return serve(given["address"], given["name"], Limits(**given["limits"]), given["imports"])
+    limits = Limits(**given["limits"])
+    return serve(given["address"], given["name"], limits, given["imports"], files=given["files"])

@@ -111,6 +111,8 @@ def command(order: Order, name: str) -> list[str]:
             options += [option, str(value)]
     for module in order.imports:
         options += ["--allow", module]
+    for root in order.files:
+        options += ["--allow-files", root]
     return [sys.executable, "-m", "linnet.cli", "worker", order.address, *options]
 
 

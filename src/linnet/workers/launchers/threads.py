@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 
 from linnet.workers.launcher import Order
 from linnet.workers.serving import serve
@@ -15,6 +16,7 @@ class WorkerThreads:
 
     def __init__(self) -> None:
         self._threads: list[threading.Thread] = []
+        self._failed: deque[str] = deque()
         self._problem: str | None = None
         self.workers: dict[str, Worker] = {}
         """Those that were started, by name."""
@@ -31,12 +33,14 @@ class WorkerThreads:
             self.workers[name] = worker
 
         try:
-            serve(order.address, name, order.limits, order.imports, started=started)
+            serve(order.address, name, order.limits, order.imports, files=order.files, started=started)
         except Exception as error:
             self._problem = f"worker {name}: {type(error).__name__}: {error}"
+            self._failed.append(name)
 
     def ended(self) -> list[str]:
-        return []  # a thread does not die without a word
+        # A thread that ends in order says so itself.
+        return [self._failed.popleft() for _ in range(len(self._failed))]
 
     def problem(self) -> str | None:
         return self._problem

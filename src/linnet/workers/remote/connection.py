@@ -1,8 +1,9 @@
 """One connection to a Redis or Valkey server, over which scripts run.
 
 Each script is one step that the server takes as a whole, in one round trip. Their arguments and answers
-are msgpack, which the server reads and writes itself. All keys of a job begin with `linnet:{job}:`; the
-braces keep them together on a cluster.
+are msgpack, which the server reads and writes itself. All keys of a job begin with `linnet:{job}:` and its
+identity, so that nobody meets those of a job that had the name before; the braces keep them together on a
+cluster.
 
 Commands go through redis-py's connection, which knows TLS and logins, but past its client, which takes
 three times as long as the server needs for a script.
@@ -17,7 +18,8 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
@@ -25,12 +27,22 @@ import msgpack
 
 from linnet.errors import MissingExtraError, StoreError
 from linnet.workers.address import without_secret
+from linnet.workers.patience import seconds_left
 
 PATIENCE = 60.0
 """Seconds that a call waits for a server that does not answer."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 2.0
+_ANSWER, _CONNECT, _LEAST = 30.0, 5.0, 0.05
+"""Seconds for an answer, and for a connection, at most; and for either, at least."""
+_LONGEST_WAIT = 1e6
+"""Seconds for a connection that another thread uses."""
 _SHOWN = {"ssl_ca_certs", "ssl_certfile", "ssl_cert_reqs", "ssl_check_hostname", "db"}
 """Options of a URL that are no secret, and that another process needs to connect, too."""
+
+_AS_IT_IS = "surrogateescape"
+"""Anybody may have put bytes there that are no text: they come through as they are, and can be removed."""
+_packed: Any = msgpack.packb
+_unpacked: Any = msgpack.unpackb
 
 _PRELUDE = """
 local P = KEYS[1]
@@ -89,25 +101,50 @@ class Connection:
     """
 
     def __init__(
-        self, url: str, job: str, *, patience: float = PATIENCE, roles: Sequence[str] = ("LEDGER",)
+        self,
+        url: str,
+        job: str,
+        identity: str = "",
+        *,
+        patience: float = PATIENCE,
+        roles: Sequence[str] = ("LEDGER",),
     ) -> None:
         self.url = shown(url)
         self._roles = roles
-        self._prefix = f"linnet:{{{job}}}:".encode()
+        self.name = f"linnet:{{{job}}}:"
+        """How all keys of jobs of this name begin."""
+        self._prefix = (f"{self.name}{identity}:" if identity else self.name).encode()
         self._patience = patience
         self._lock = threading.Lock()
         self._redis = _library(self.url)
         self._connection = self._made(url)
         self._checked = False
-        with self._lock:
+        self._limit = _ANSWER
+        with self._held():
             self._patiently(self._ready)
 
     def run(self, script: Script, *arguments: Any) -> Any:
         """What a script returns; the server may have run it more than once."""
-        packed = msgpack.packb(arguments)
-        with self._lock:
+        packed = _packed(arguments, unicode_errors=_AS_IT_IS)
+        with self._held():
             answer = self._patiently(lambda: self._evaluate(script, packed))
-        return None if answer is None else msgpack.unpackb(answer)
+        return None if answer is None else _unpacked(answer, unicode_errors=_AS_IT_IS)
+
+    @contextmanager
+    def _held(self) -> Generator[None]:
+        """The connection for this thread alone; another one may be waiting for the server with it."""
+        if not self._lock.acquire(timeout=seconds_left(_LONGEST_WAIT)):
+            raise self._unanswered(0.0, "another call waits for it")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _unanswered(self, seconds: float, why: str) -> StoreError:
+        return StoreError(
+            f"the server {self.url} did not answer for {seconds:.2g} s ({why}); start it again, then resume "
+            "the job"
+        )
 
     def close(self) -> None:
         """End the connection."""
@@ -124,8 +161,8 @@ class Connection:
         scheme = {"valkey": "redis", "valkeys": "rediss"}.get(parts.scheme, parts.scheme)
         given = dict(parse_qsl(parts.query))
         options: dict[str, Any] = {
-            "socket_timeout": 30,
-            "socket_connect_timeout": 5,
+            "socket_timeout": _ANSWER,
+            "socket_connect_timeout": _CONNECT,
             "socket_keepalive": True,
             "protocol": 2,
             "retry": Retry(NoBackoff(), 0),
@@ -148,6 +185,13 @@ class Connection:
 
     def _ready(self) -> None:
         """Connect, and see that the server keeps what it is given."""
+        limit = max(_LEAST, seconds_left(_ANSWER))
+        if limit != self._limit:
+            self._limit = limit
+            self._connection.socket_timeout = limit
+            self._connection.socket_connect_timeout = min(_CONNECT, limit)
+            if self._connection._sock is not None:
+                self._connection._sock.settimeout(limit)
         self._connection.connect()
         if not self._checked:
             policy = _policy(self._command(b"INFO", b"memory"))
@@ -182,6 +226,7 @@ class Connection:
     # ---- many
 
     def _patiently(self, attempt: Any) -> Any:
+        begun, allowed = time.monotonic(), seconds_left(self._patience)
         end = 0.0
         pause = _FIRST_PAUSE
         while True:
@@ -191,12 +236,10 @@ class Connection:
                 lasting = self._lasting(error)
                 if lasting is not None:
                     raise lasting from None
-                end = end or time.monotonic() + self._patience
-                if time.monotonic() + pause > end:
-                    raise StoreError(
-                        f"the server {self.url} did not answer for {self._patience:g} s "
-                        f"({type(error).__name__}); start it again, then resume the job"
-                    ) from None
+                now = time.monotonic()
+                end = end or now + self._patience
+                if now + pause > end or seconds_left(pause) < pause:
+                    raise self._unanswered(max(allowed, now - begun), type(error).__name__) from None
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 

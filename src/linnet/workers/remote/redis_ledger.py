@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Literal, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from linnet.errors import AddressError
 from linnet.workers.ledger import (
     EPOCHS_BEYOND,
+    EVERY_STATEMENT,
     NO_FACTS,
     PAGE,
     Begun,
@@ -31,9 +33,18 @@ T = TypeVar("T")
 class RedisLedger:
     """The state of a job on a server that all workers reach; the server's clock is the only one."""
 
-    def __init__(self, url: str, job: str, *, silence: float = 5.0, patience: float = PATIENCE) -> None:
-        self._server = Connection(url, job, patience=patience)
-        self._job = job
+    def __init__(
+        self,
+        url: str,
+        job: str,
+        identity: str = "",
+        *,
+        silence: float = 5.0,
+        patience: float = PATIENCE,
+    ) -> None:
+        self._server = Connection(url, job, identity, patience=patience)
+        self._job, self._identity = job, identity
+        self._name = f"{self._server.name}taken"
         self._silence = silence
         self.url = self._server.url
 
@@ -50,7 +61,9 @@ class RedisLedger:
     # ---- the job
 
     def create(self, total: int) -> None:
-        self.drop()
+        stamp = f"{self._identity} {os.urandom(8).hex()}"  # by which this call, if repeated, knows itself
+        if not self._server.run(upkeep.CLAIM, self._name, stamp):
+            raise AddressError(f"{self.url} holds a job {self._job!r} already")
         self._server.run(upkeep.CREATE, total, 0, 1, 0, "running" if total else "finished")
 
     def status(self) -> Status:
@@ -65,15 +78,22 @@ class RedisLedger:
     def resume(self) -> list[str]:
         return self._run(upkeep.RESUME)
 
-    def restore(self, total: int, done: Sequence[tuple[str, int]], waiting: Sequence[Waiting]) -> None:
+    def restore(
+        self,
+        total: int,
+        done: Sequence[tuple[str, int]],
+        waiting: Sequence[Waiting],
+        known: int = EVERY_STATEMENT,
+    ) -> None:
         try:
             before = self.status().epoch
         except AddressError:
             before = 0
-        self.drop()
+        self._clear()
+        self._server.run(upkeep.CLAIM, self._name, f"{self._identity} ")
         newest = max(before, *(token >> 32 for _, token in done), 0)
         state = "stopped" if waiting else "finished"
-        self._server.run(upkeep.CREATE, total, total - len(waiting), newest + EPOCHS_BEYOND, 1, state)
+        self._server.run(upkeep.CREATE, total, total - len(waiting), newest + EPOCHS_BEYOND, known, state)
         for page in _pages(done):
             self._server.run(upkeep.RESTORE_DONE, page)
         for page in _pages([Waiting(name, needs, list(marked)) for name, needs, marked in waiting]):
@@ -82,6 +102,10 @@ class RedisLedger:
         self._server.run(upkeep.SET_STATE, "stopped", "running", "", 0, "")
 
     def drop(self) -> None:
+        self._clear()
+        self._server.run(upkeep.UNCLAIM, self._name, f"{self._identity} ")
+
+    def _clear(self) -> None:
         while not self._server.run(upkeep.CLEAR):
             pass
 
@@ -107,7 +131,17 @@ class RedisLedger:
 
     def complete(self, completions: Sequence[Completion]) -> list[Completed]:
         given = [
-            (each.name, each.token, each.children, each.last, each.counted, each.seconds, bool(each.parents))
+            (
+                each.name,
+                each.token,
+                each.children,
+                each.last,
+                each.counted,
+                each.seconds,
+                bool(each.parents),
+                each.chosen,
+                each.total,
+            )
             for each in completions
         ]
         return [Completed(token, tuple(ready)) for token, ready in self._run(path.COMPLETE, given)]

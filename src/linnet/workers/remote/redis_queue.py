@@ -1,6 +1,6 @@
 """The queue of a job in Redis or Valkey.
 
-Under `linnet:{job}:queue:` there are
+Under `linnet:{job}:identity:queue:` there are
 
     ready    sorted set    tasks that can be leased, by priority
     leased   sorted set    tasks under a lease, by when it ends
@@ -174,9 +174,17 @@ _CLEAR = Script(_COMMON + "call('UNLINK', ready, leased, held, dead)")
 class RedisQueue:
     """Ready tasks in sorted sets of a server that all workers reach."""
 
-    def __init__(self, url: str, job: str, *, most_deliveries: int = 50, patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        url: str,
+        job: str,
+        identity: str = "",
+        *,
+        most_deliveries: int = 50,
+        patience: float = PATIENCE,
+    ) -> None:
         # Unless it has a login of its own, it is where the ledger is.
-        self._server = Connection(url, job, patience=patience, roles=("QUEUE", "LEDGER"))
+        self._server = Connection(url, job, identity, patience=patience, roles=("QUEUE", "LEDGER"))
         self._most = most_deliveries
         self.url = self._server.url
 

@@ -1,8 +1,9 @@
 """What a ledger does inside the server: Lua text, one script for each step on the path of a task.
 
-Under `linnet:{job}:` there are
+Under `linnet:{job}:identity:` there are
 
-    job            hash          state, epoch, counts; rebuilt: whether a task not heard of is done
+    job            hash          state, epoch, counts; rebuilt: in statements below this a task not
+                                 heard of is done
     done           hash          task → published token (0: its tiles were not kept)
     lost           hash          task → newest token when it was reopened: attempts up to it count no more
     part           hash          the same for tasks that have marked only some pages of their children
@@ -15,6 +16,8 @@ Under `linnet:{job}:` there are
     garbage        sorted set    "task token" of tiles that nobody needs, by when that became so
     kinds          hash          tasks done and seconds of each statement
     workers        hash          what each told of itself
+
+and under `linnet:{job}:` the key `taken`, which says whose that name is.
 
 Every step costs the logarithm of these, times the tasks it is given and their edges. A call from a script
 to the server costs more than what it does there, so a step reads what it needs of all its tasks with a few
@@ -33,7 +36,7 @@ local job = {}
 do
   local facts = call('HMGET', JOB, 'state', 'epoch', 'rebuilt', 'sequence', 'first', 'total')
   if not facts[1] then return nil end
-  job.state, job.epoch, job.rebuilt = facts[1], tonumber(facts[2]), facts[3] == '1'
+  job.state, job.epoch, job.known = facts[1], tonumber(facts[2]), tonumber(facts[3])
   job.sequence, job.first, job.total = tonumber(facts[4]), tonumber(facts[5]), tonumber(facts[6])
 end
 local parted = call('EXISTS', PART) == 1
@@ -54,8 +57,8 @@ local function state_of(name)
     token = call('HGET', PART, name)
     if token then return false, tonumber(token) end
   end
-  if job.rebuilt and not is_seed(name) and call('HEXISTS', SEEN, name) == 0
-     and not call('ZSCORE', READY, name) then
+  if job.known > 0 and not is_seed(name) and tonumber(string.match(name, '^%d+')) < job.known
+     and call('HEXISTS', SEEN, name) == 0 and not call('ZSCORE', READY, name) then
     return true, 0
   end
   return false, 0
@@ -156,9 +159,11 @@ COMPLETE = Script(
 local asked, waiting = {}, {}
 for _, one in ipairs(A[1]) do
   asked[#asked + 1] = one[1]
-  for _, child in ipairs(one[3]) do
-    asked[#asked + 1] = child[1]
-    waiting[#waiting + 1] = child[1]
+  for _, children in ipairs({one[3], one[8]}) do
+    for _, child in ipairs(children) do
+      asked[#asked + 1] = child[1]
+      waiting[#waiting + 1] = child[1]
+    end
   end
 end
 published = fetched(DONE, asked)
@@ -213,10 +218,12 @@ end
 local found = {}
 local some_lost = call('EXISTS', LOST) == 1
 for i, one in ipairs(A[1]) do
-  local name, token, children, last, counted, seconds, waited = unpack(one)
+  local name, token, children, last, counted, seconds, waited, chosen, more = unpack(one)
   if math.floor(token / 4294967296) ~= job.epoch
      or (some_lost and tonumber(call('HGET', LOST, name) or 0) >= token) then
-    found[i] = {0, {}}
+    -- It changes nothing; but it may be a repetition of one that did, in an epoch before.
+    local _, first = state_of(name)
+    found[i] = {first == token and token or 0, {}}
   else
     local done, first = state_of(name)
     if first ~= 0 then token = first end
@@ -225,7 +232,14 @@ for i, one in ipairs(A[1]) do
       parted = true
     end
     local ready = mark(name, children)
-    if last and not done then finish(name, token, counted, seconds, waited) end
+    if last and not done then
+      for _, child in ipairs(mark(name, chosen)) do ready[#ready + 1] = child end
+      if more > job.total then
+        job.total = more
+        call('HSET', JOB, 'total', more)
+      end
+      finish(name, token, counted, seconds, waited)
+    end
     found[i] = {token, ready}
   end
 end

@@ -40,12 +40,28 @@ return cmsgpack.pack(true)
 """
 )
 
+# Of all who want a name, the first has it; so has whoever asks twice.
+CLAIM = Script(
+    """
+local name, stamp = A[1], A[2]
+return cmsgpack.pack(call('SET', name, stamp, 'NX') ~= false or call('GET', name) == stamp)
+"""
+)
+
+UNCLAIM = Script(
+    """
+local name, whose = A[1], A[2]
+local stamp = call('GET', name)
+if stamp and string.sub(stamp, 1, #whose) == whose then call('DEL', name) end
+"""
+)
+
 CREATE = Script(
     """
-local total, done, epoch, rebuilt, state = A[1], A[2], A[3], A[4], A[5]
+local total, done, epoch, known, state = A[1], A[2], A[3], A[4], A[5]
 call('HSET', P..'job', 'state', state, 'reason', '', 'failed', '', 'epoch', epoch, 'total', total,
-     'done', done, 'begun', 0, 'sequence', 0, 'first', 0, 'last', 0, 'rebuilt', rebuilt)
-if rebuilt == 0 and state == 'running' then call('ZADD', P..'ready', now, '@') end
+     'done', done, 'begun', 0, 'sequence', 0, 'first', 0, 'last', 0, 'rebuilt', known)
+if known == 0 and state == 'running' then call('ZADD', P..'ready', now, '@') end
 """
 )
 

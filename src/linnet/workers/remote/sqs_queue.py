@@ -57,7 +57,11 @@ class SqsQueue:
         self._ranks = _Ranks()
         self._ends: dict[str, float] = {}
         """When the time of each lease is over, by the clock of this process."""
-        names = [f"{self._prefix}-{job}-{band}" for band in (*range(BANDS), _DEAD)]
+        self._make()
+
+    def _make(self) -> None:
+        """Make the queues, as far as they are not there."""
+        names = [f"{self._prefix}-{self._job}-{band}" for band in (*range(BANDS), _DEAD)]
         *self._bands, self._dead = (self._do("create_queue", QueueName=name)["QueueUrl"] for name in names)
 
     def __repr__(self) -> str:
@@ -211,8 +215,10 @@ class SqsQueue:
         return sorted({message["Body"] for message in found})
 
     def clear(self) -> None:
-        for place in (*self._bands, self._dead):
-            self._do("purge_queue", QueueUrl=place)
+        gone = self._client.exceptions.QueueDoesNotExist
+        found = [self._do("purge_queue", gone, QueueUrl=place) for place in (*self._bands, self._dead)]
+        if None in found:  # somebody deleted them
+            self._make()
         self._ends.clear()
 
     def drop(self) -> None:

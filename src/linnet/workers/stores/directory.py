@@ -37,6 +37,7 @@ SWEEP_SECONDS = 60
 _SMALL = 16 << 10  # mapping costs more than reading below this
 _MAX_PARTS = 1024  # of one writev, by the kernel
 _MAX_TRIES = 1000  # against others who remove empty directories
+_REMEMBERED = 1000  # directories
 _POPULATE = getattr(mmap, "MAP_POPULATE", 0)
 _REMEDIES = {
     errno.ENOSPC: "the disk is full: free some space, or use a store elsewhere",
@@ -51,6 +52,7 @@ _REMEDIES = {
     errno.EFBIG: "larger than a file may be here (ulimit -f, or the file system): use smaller tiles",
     errno.ENAMETOOLONG: "the path is too long: use a directory with a shorter path",
     errno.ESTALE: "the network file system lost the file: see whether its server is up",
+    errno.ELOOP: "remove the link, or use another directory",
     errno.EIO: "the disk has an error: look at the system's log, and use a store elsewhere",
 }
 
@@ -71,6 +73,8 @@ class DirectoryStore:
         self.url = Path(self.path).as_uri()
         self._writing = os.path.join(self.path, WRITING)
         self._swept = time.monotonic() - SWEEP_SECONDS
+        self._own: set[str] = set()
+        """Directories that are no links."""
         self._stem, self._numbers = os.urandom(12).hex(), itertools.count()
         try:
             self._make()
@@ -181,6 +185,7 @@ class DirectoryStore:
 
     def _named(self, written: str, path: str) -> None:
         """Gives the file its name, making the directories above; somebody may be removing them meanwhile."""
+        self._refuse_links(os.path.dirname(path))
         tries = 0
         while True:
             try:
@@ -191,6 +196,20 @@ class DirectoryStore:
                     raise
             with contextlib.suppress(FileNotFoundError, FileExistsError):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
+
+    def _refuse_links(self, folder: str) -> None:
+        """What is written stays in the store: a directory in it that leads elsewhere is none of ours."""
+        if folder in self._own:
+            return
+        above = folder
+        while len(above) > len(self.path):
+            if os.path.islink(above):
+                raise OSError(errno.ELOOP, f"{above} is a link, which leads out of the store")
+            above = os.path.dirname(above)
+        if len(self._own) >= _REMEMBERED:
+            self._own.clear()
+        if os.path.isdir(folder):
+            self._own.add(folder)
 
     # ---- tidying
 

@@ -14,10 +14,12 @@ import pytest
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines import Threads
-from linnet.engines.driving_tiles import RemoteTiles
+from linnet.engines.remote_tiles import RemoteTiles
+from linnet.errors import EngineClosedError, JobError
 from linnet.events import Events, TaskFinished
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
+from linnet.session import current_engine
 from linnet.testing import kernels as programs
 from linnet.testing.engines import numbers
 from linnet.tiles import TiledArray
@@ -62,6 +64,20 @@ def survives(engine, lose):
     assert np.array_equal(found, Threads(2).run(bound, inputs)["B"].to_numpy())
 
 
+def outlives(engine, lose):
+    """What was persisted on a node that is lost is made again, or is named if it cannot be."""
+    with ln.init(engine):
+        x = ln.random.default_rng(1).random((600, 900), chunks=300)
+        expected = x.compute()
+        kept = (x * 2).persist()
+        given = (ln.asarray(expected, chunks=300) + 1).persist()
+        lose()
+        assert np.array_equal((kept + 1).compute(), expected * 2 + 1)
+        assert np.array_equal(kept.compute(), expected * 2)
+        with pytest.raises(JobError, match=r"tiles of the array of shape \(600, 900\).*Persist it again"):
+            given.compute()
+
+
 def product(n=5, tile=400):
     a, b = numbers((n * tile, n * tile)), numbers((n * tile, n * tile), seed=1)
     inputs = {"A": TiledArray.from_numpy(a, tile), "B": TiledArray.from_numpy(b, tile)}
@@ -80,7 +96,7 @@ class DrivenCases:
     @pytest.mark.parametrize("case", [product, factor])
     def test_bytes_that_move_are_those_of_the_plan(self, engine, case):
         bound, inputs, name = case()
-        plan = engine.planned(bound, inputs)
+        plan = engine.plan(bound, inputs)
         engine.moved()
         found = engine.run(bound, inputs)
         moved = engine.moved()
@@ -93,7 +109,7 @@ class DrivenCases:
     def test_tasks_run_where_the_plan_wants_them(self, engine):
         bound = processes.bind(N=24)
         inputs = {"A": TiledArray.from_numpy(np.zeros(24 * 1000), 1000)}
-        nodes = engine.planned(bound, inputs).placement.nodes.tolist()
+        nodes = engine.plan(bound, inputs).placement.nodes.tolist()
         found = engine.run(bound, inputs)["B"].to_numpy().tolist()
         homes = {}
         for node, each in zip(nodes, found, strict=True):
@@ -125,11 +141,12 @@ class DrivenCases:
         a = numbers((400, 400))
         spd = a @ a.T + 400 * np.eye(400)
         with ln.init(engine=engine):
-            factor = ln.linalg.cholesky(ln.asarray(spd, chunks=100) * 1.0, tile=100)
+            factor = ln.linalg.cholesky(ln.asarray(spd, chunks=100) * 1.0, tile=100).persist()
             assert isinstance(factor.node.tiles.tiles, RemoteTiles)
-            q, r = ln.linalg.qr(factor, tile=100)
+            q, r = ln.persist(ln.linalg.qr(factor, tile=100))
             assert isinstance(q.node.tiles.tiles, RemoteTiles)
             x = ln.linalg.solve_triangular(factor, ln.asarray(a, chunks=150), lower=True, tile=100)
+            x.persist()
             assert isinstance(x.node.tiles.tiles, RemoteTiles)
             assert np.allclose(np.asarray(factor), np.linalg.cholesky(spd))
             assert np.allclose(np.asarray(q @ r), np.asarray(factor))
@@ -139,7 +156,7 @@ class DrivenCases:
         a, b = numbers((400, 400)), numbers((400, 30), seed=1)
         with ln.init(engine=engine):
             x = ln.asarray(a, chunks=100) * 1.0
-            packed, piv = ln.linalg.lu_factor(x, tile=100)
+            packed, piv = ln.persist(ln.linalg.lu_factor(x, tile=100))
             assert isinstance(packed.node.tiles.tiles, RemoteTiles)
             solved = ln.linalg.solve(x, b, tile=100)
             assert np.allclose(a @ np.asarray(solved), b)
@@ -161,9 +178,35 @@ class DrivenCases:
             assert sum(engine.moved()) < 1000  # sums of tiles, and none of the tiles
             assert np.array_equal(y.compute(), 4 * a)
 
+    def test_what_was_persisted_is_gone_when_the_engine_is_closed(self, engine):
+        a = numbers((120, 90))
+        with ln.init(engine):
+            kept = (ln.asarray(a, chunks=30) * 2).persist()
+        assert np.array_equal(kept.compute(), a * 2)  # the engine was given: it is open
+        engine.close()
+        engine.close()
+        name = type(engine).__name__
+        with pytest.raises(
+            EngineClosedError,
+            match=rf"shape \(120, 90\) and dtype float64 was kept on {name}\(.*, which was closed",
+        ):
+            (kept + 1).compute()
+        with pytest.raises(EngineClosedError, match=rf"{name}\(.*\) was closed and runs nothing any more"):
+            engine.run(*product(n=2, tile=10)[:2])
+
+    def test_a_task_that_computes_does_so_in_its_worker(self, engine):
+        def nested(tile):
+            found = ln.asarray(tile, chunks=3) + 1
+            return found.compute() + (0 if "workers=1, determ" in repr(current_engine()) else 1)
+
+        a = numbers((40, 30))
+        with ln.init(engine):
+            made = ln.map_blocks(nested, ln.asarray(a, chunks=8), dtype=float).compute()
+        assert np.array_equal(made, a + 1)
+
     def test_placing_may_be_left_to_the_engine_below(self, unplanned):
         bound, inputs, name = product(n=3, tile=50)
-        assert unplanned.planned(bound, inputs) is None
+        assert unplanned.plan(bound, inputs) is None
         expected = Threads(1, deterministic=True).run(bound, inputs)[name].to_numpy()
         assert np.array_equal(unplanned.run(bound, inputs)[name].to_numpy(), expected)
 
@@ -199,10 +242,54 @@ if __name__ == "__main__":
 """A cluster that the engine starts, and a kernel that only the script has."""
 
 
-def check_script(name, folder):
-    script = folder / "script.py"
-    script.write_text(SCRIPT)
+def said_by(script, name, folder):
+    path = folder / "script.py"
+    path.write_text(script)
     found = subprocess.run(
-        [sys.executable, script, name], check=True, capture_output=True, text=True, timeout=120
+        [sys.executable, path, name], check=True, capture_output=True, text=True, timeout=120
     )
-    assert found.stdout.split() == ["2", "45.0", "45.0"]
+    assert "Traceback" not in found.stderr
+    return found.stdout
+
+
+def check_script(name, folder):
+    assert said_by(SCRIPT, name, folder).split() == ["2", "45.0", "45.0"]
+
+
+CLOSING = """
+import sys
+import numpy as np
+import linnet as ln
+from linnet.session import current_engine
+
+def running():
+    if sys.argv[1] == "ray":
+        import ray
+        return ray.is_initialized()
+    return engine.client.status == "running"
+
+if __name__ == "__main__":
+    with ln.init(sys.argv[1], workers=1) as session:
+        engine = session.engine
+        kept = (ln.asarray(np.arange(10.0), chunks=3) + 1).persist()
+        print(float(kept.sum()), running())
+    print(running(), type(current_engine()).__name__)
+    try:
+        kept.compute()
+    except ln.EngineClosedError as error:
+        print(error)
+    del kept
+    plain = ln.init(sys.argv[1], workers=1)
+    engine = plain.engine
+    kept = (ln.asarray(np.arange(10.0), chunks=3) + 1).persist()
+    print(float(kept.sum()), running())
+"""
+
+
+def check_closing(name, folder):
+    """A cluster that a session started ends with it, and the last one with the process."""
+    first, second, third, fourth = said_by(CLOSING, name, folder).splitlines()
+    assert first == fourth == "55.0 True"
+    assert second == "False Threads"
+    assert third.startswith("the array of shape (10,) and dtype float64 was kept on ")
+    assert "which was closed: its tiles are gone; make it again" in third

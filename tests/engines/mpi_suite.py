@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines import Threads
-from linnet.engines.driving_tiles import RemoteTiles
 from linnet.engines.mpi import MPI, derived
-from linnet.errors import BudgetError, InputError, JobError, KernelError
+from linnet.engines.remote_tiles import RemoteTiles
+from linnet.errors import BudgetError, EngineClosedError, InputError, JobError, KernelError
 from linnet.events import Events, TaskFinished, WorkerStarted
 from linnet.kernels import kernel
 from linnet.planning.choosing import FAMILIES
@@ -98,7 +98,7 @@ def factor(n=5, tile=400):
 @pytest.mark.parametrize("case", [product, factor])
 def test_bytes_that_move_are_those_of_the_plan(engine, case):
     bound, inputs, name = case()
-    plan = engine.planned(bound, inputs)
+    plan = engine.plan(bound, inputs)
     engine.moved()
     found = engine.run(bound, inputs)
     moved = engine.moved()
@@ -119,7 +119,7 @@ def stayed(engine, given, factor):
 def test_bytes_of_arrays_that_stayed_with_ranks(engine):
     bound, given, _ = product()
     inputs = {name: stayed(engine, array, 2) for name, array in given.items()}
-    plan = engine.planned(bound, inputs)
+    plan = engine.plan(bound, inputs)
     engine.moved(), engine.given()
     found = engine.run(bound, inputs)["C"].to_numpy()
     assert plan.bytes_moved > 10e6
@@ -131,7 +131,7 @@ def test_bytes_of_arrays_that_stayed_with_ranks(engine):
 def test_memory_stays_near_what_the_plan_expects(engine):
     bound, given, _ = product(n=6, tile=200)
     inputs = {name: stayed(engine, array, 1) for name, array in given.items()}
-    plan = engine.planned(bound, inputs)
+    plan = engine.plan(bound, inputs)
     engine.peak()
     engine.run(bound, inputs)
     assert (engine.peak() <= 1.25 * plan.peak_memory).all()
@@ -154,7 +154,7 @@ def product_is_right(engine):
 
 def test_little_memory_is_enough_where_it_is_enough_for_the_plan():
     bound, inputs, name = product(n=6, tile=100)
-    peak = int(MPI(workers=2).planned(bound, inputs).peak_memory.max())
+    peak = int(MPI(workers=2).plan(bound, inputs).peak_memory.max())
     found = MPI(workers=2, memory=peak + 100_000).run(bound, inputs)[name].to_numpy()
     assert np.allclose(found, inputs["A"].to_numpy() @ inputs["B"].to_numpy())
 
@@ -167,7 +167,7 @@ def test_tiles_go_while_kernels_run():
     a = np.arange(float(n * size))
     bound, inputs = neighbours.bind(N=n), {"A": TiledArray.from_numpy(a, size)}
     engine.run(neighbours.bind(N=1), {"A": TiledArray.from_numpy(a[:size], size)})  # kernels are known now
-    nodes = engine.planned(bound, inputs).placement.nodes
+    nodes = engine.plan(bound, inputs).placement.nodes
     assert nodes[2 * n :].tolist() == nodes[:n].tolist()  # C[i] runs where S[i] was made, and needs S[i + 1]
     found = engine.run(bound, inputs, events=events)["C"].to_numpy()
     assert np.array_equal(found.reshape(n, size), np.roll(a.reshape(n, size), -1, axis=0) + 2)
@@ -230,9 +230,9 @@ def test_systems_and_spectra_stay_with_the_ranks(engine):
     a, b = numbers((300, 300)), numbers((300, 20), seed=1)
     with ln.init(engine):
         x = ln.asarray(a, chunks=100) * 1.0
-        packed, piv = ln.linalg.lu_factor(x, tile=75)
+        packed, piv = ln.persist(ln.linalg.lu_factor(x, tile=75))
         assert isinstance(packed.node.tiles.tiles, RemoteTiles)
-        factor = ln.linalg.cholesky(x @ x.mT + 300 * ln.eye(300), tile=75)
+        factor = ln.linalg.cholesky(ln.asarray(a @ a.T + 300 * np.eye(300), chunks=75)).persist()
         assert isinstance(factor.node.tiles.tiles, RemoteTiles)
         assert np.allclose(a @ np.asarray(ln.linalg.solve(x, b, tile=75)), b)
         assert np.allclose(a @ np.asarray(ln.linalg.lu_solve((packed, piv), b, tile=75)), b)
@@ -252,6 +252,32 @@ def test_what_is_persisted_stays_with_the_ranks(engine):
         assert engine.moved().sum() < 1000  # sums of tiles, and none of the tiles
         assert engine.given().sum() < 1000
         assert np.array_equal(y.compute(), 4 * a)
+
+
+def test_a_task_that_computes_does_so_where_it_runs(engine):
+    def nested(tile):
+        assert repr(current_engine()) == "Threads(workers=1, deterministic=True)"
+        return (ln.asarray(tile, chunks=3) + 1).compute()
+
+    a = numbers((40, 30))
+    with ln.init(engine):
+        assert np.array_equal(ln.map_blocks(nested, ln.asarray(a, chunks=8), dtype=float).compute(), a + 1)
+
+
+def test_an_engine_that_is_closed_leaves_the_ranks_to_others(engine):
+    a = numbers((120, 90))
+    with ln.init("mpi") as session:
+        kept = (ln.asarray(a, chunks=30) * 2).persist()
+        assert np.array_equal(kept.compute(), a * 2)
+    gone = r"the array of shape \(120, 90\) and dtype float64 was kept on MPI\(ranks=4.*\), which was closed"
+    with pytest.raises(EngineClosedError, match=gone):
+        kept.compute()
+    with ln.init(engine), pytest.raises(EngineClosedError, match=gone):
+        (kept + 1).compute()
+    with pytest.raises(EngineClosedError, match=r"MPI\(ranks=4.*\) was closed and runs nothing any more"):
+        session.engine.run(programs.doubled.bind(N=1), {"B": TiledArray.from_numpy(np.ones(1), 1)})
+    with ln.init(engine):
+        assert np.array_equal((ln.asarray(a, chunks=30) * 2).compute(), a * 2)
 
 
 # ---- what goes wrong

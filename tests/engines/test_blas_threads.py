@@ -10,8 +10,7 @@ import scipy.linalg.cython_lapack  # noqa: F401  its BLAS is loaded before anybo
 import threadpoolctl
 from engine_samples import matrix, run
 
-from linnet import kernels
-from linnet.algorithms.cholesky import factor
+from linnet import kernels, linalg
 from linnet.engines import Threads
 from linnet.kernels import kernel
 from linnet.kernels.blas import Library, belongs_to_process
@@ -86,7 +85,7 @@ def test_tasks_side_by_side_have_one_thread_each():
 def test_deterministic_results_have_the_same_bits_on_any_number_of_workers():
     x = np.random.default_rng(0).standard_normal((1100, 1100))
     a = x @ x.T + 1100 * np.eye(1100)
-    results = [factor(a, tile=500, engine=Threads(n, deterministic=True)) for n in (1, 2, 4)]
+    results = [linalg.cholesky(a, tile=500, engine=Threads(n, deterministic=True)) for n in (1, 2, 4)]
     assert np.array_equal(results[0], results[1])
     assert np.array_equal(results[0], results[2])
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
-from driven_cases import DrivenCases, check_script, survives
+from driven_cases import DrivenCases, check_closing, check_script, outlives, survives
 
 from linnet.engines.dask import Dask
 from linnet.testing.engines import EngineSuite
@@ -37,5 +38,22 @@ def test_a_worker_that_is_killed(dask_client, policy):
     dask_client.wait_for_workers(4, timeout=60)  # Dask starts another one
 
 
+def test_what_was_persisted_on_a_worker_that_is_killed(dask_client):
+    victim = dask_client.cluster.workers[2].process.pid
+    outlives(Dask(client=dask_client), lambda: lost(dask_client, victim))
+    dask_client.wait_for_workers(4, timeout=60)
+
+
+def lost(client, victim):
+    before = set(client.nthreads())
+    os.kill(victim, signal.SIGKILL)
+    while before <= set(client.nthreads()):
+        time.sleep(0.1)
+
+
 def test_a_script_with_a_cluster_and_kernels_of_its_own(tmp_path):
     check_script("dask", tmp_path)
+
+
+def test_a_session_ends_the_cluster_that_it_started(tmp_path):
+    check_closing("dask", tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import threading
 import weakref
 
@@ -11,7 +12,14 @@ import pytest
 from engine_samples import chains, failing, matrix, run
 
 from linnet.engines import Threads, available_cores
-from linnet.errors import InputError, KernelError, LinAlgError, SingleAssignmentError
+from linnet.errors import (
+    InputError,
+    KernelError,
+    LinAlgError,
+    MissingTileError,
+    SingleAssignmentError,
+    named_kind,
+)
 from linnet.kernels import kernel
 from linnet.programs import In, Out, tile_program
 from linnet.tiles import TiledArray
@@ -113,3 +121,35 @@ def test_an_empty_program_has_nothing_to_do():
     out = run(chains, {"A": matrix()}, N=0, M=0)
     with pytest.raises(InputError, match="B has no tiles"):
         out["B"]
+
+
+@pytest.mark.parametrize(
+    "kind", [ValueError, KeyError, OSError, UnicodeDecodeError, ImportError, StopIteration]
+)
+def test_a_kernel_error_is_of_the_kind_that_was_raised(kind):
+    made = KernelError.of(kind, "kernel 'k' raised it", task=1, where="here")
+    again = pickle.loads(pickle.dumps(made))
+    for error in (made, again):
+        assert isinstance(error, kind)
+        assert isinstance(error, KernelError)
+        assert (str(error), error.task, error.where) == ("kernel 'k' raised it", 1, "here")
+        assert type(error).__name__ == "KernelError"
+
+
+def test_a_kernel_error_of_a_kind_that_cannot_be_joined_or_found():
+    class Local(Exception):
+        """Known to nobody else."""
+
+    made = KernelError.of(Local, "words")
+    assert isinstance(made, Local)
+    assert type(pickle.loads(pickle.dumps(made))) is KernelError
+    assert type(KernelError.of(ExceptionGroup, "words")) is KernelError
+    # That a tile is missing is said to those who can bring it, not by a kernel.
+    assert not isinstance(KernelError.of(MissingTileError, "words"), MissingTileError)
+    assert isinstance(KernelError.of(MissingTileError, "words"), OSError)
+
+
+def test_the_kind_of_a_kernel_error_is_found_in_its_words():
+    assert named_kind("kernel 'call' raised ValueError: too short") is ValueError
+    assert named_kind("kernel 'call' raised print: odd") is Exception
+    assert named_kind("something else") is Exception

@@ -9,7 +9,7 @@ from engine_samples import chains, matrix, run, sum2
 from linnet.errors import InputError, KernelError
 from linnet.events import Events, Metrics, TileDropped
 from linnet.kernels import kernel
-from linnet.programs import In, Out, Temp, tile_program
+from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.tiles import TiledArray
 
 
@@ -199,15 +199,110 @@ def test_unwritten_tiles_are_the_fill():
     assert sorted(out.tiles("O")) == [(0, 0), (1, 1)]
 
 
-def test_a_fill_whose_shape_nobody_declares():
+@kernel("e_picky")
+def picky(x):
+    """Declares no shape, and takes no tiles but those of the user: no others tell what it makes of them."""
+    if x.flat[0] != 1:
+        raise ValueError("that is not one of mine")
+    return x + 0
+
+
+def test_a_shape_nobody_declares_is_seen_on_small_tiles():
     @tile_program
     def lower(A: In, O: Out(fill=7), D: Out):
         O[0, 0] = e_identity(A[0, 0])
         O[1, 1] = e_identity(A[0, 0])
         D[0, 0] = e_bump(O[0, 1])
 
-    with pytest.raises(InputError, match="kernel 'e_identity' declares none; give it shape="):
+    assert (run(lower, {"A": matrix(1, 1)})["D"].to_numpy() == 8).all()
+
+
+def test_a_fill_whose_shape_nobody_declares():
+    @tile_program
+    def lower(A: In, O: Out(fill=7), D: Out):
+        O[0, 0] = e_picky(A[0, 0])
+        O[1, 1] = e_picky(A[0, 0])
+        D[0, 0] = e_bump(O[0, 1])
+
+    with pytest.raises(
+        InputError, match="kernel 'e_picky' declares none, and they could not be found out .* give it shape="
+    ):
         run(lower, {"A": matrix(1, 1)})
+
+
+SEEN: list[np.ndarray] = []
+
+
+@kernel("e_seen", shape=lambda x: x)
+def seen(x):
+    SEEN.append(x)
+    return x + 0
+
+
+def test_fills_of_one_shape_are_one_tile_that_nobody_overwrites():
+    @tile_program
+    def diagonal(A: In, D: Out, E: Out, O: Temp(fill=7), N: int):
+        for i in range(N):
+            O[i, i] = e_bump(A[i, i])
+        for i in range(N):
+            for j in range(N):
+                D[i, j] = e_seen(O[i, j])
+                E[i, j] = e_sum2(O[i, j], O[i, j])
+
+    SEEN.clear()
+    a = TiledArray.from_numpy(np.zeros((11, 11)), 2)
+    out = run(diagonal, {"A": a}, N=6)
+    expected = np.full((11, 11), 7.0)
+    for i in range(0, 11, 2):
+        expected[i : i + 2, i : i + 2] = 1.0
+    assert set(out) == {"D", "E"}
+    assert np.array_equal(out["D"].to_numpy(), expected)
+    assert np.array_equal(out["E"].to_numpy(), 2 * expected + 1)
+    fills = [x for x in SEEN if x[0, 0] == 7]
+    assert len(fills) == 30
+    assert len({id(x) for x in fills}) == 3  # in the middle, at the right, at the bottom
+
+
+def test_an_intermediate_fill_whose_shape_nobody_declares():
+    @tile_program
+    def lower(A: In, O: Temp(fill=7), D: Out):
+        O[0, 0] = e_picky(A[0, 0])
+        O[1, 1] = e_picky(A[0, 0])
+        D[0, 0] = e_bump(O[0, 1])
+
+    with pytest.raises(
+        InputError, match="kernel 'e_picky' declares none, and they could not be found out .* give it shape="
+    ):
+        run(lower, {"A": matrix(1, 1)})
+
+
+@pytest.mark.parametrize("role", ["Out(fill=0)", "Temp(fill=0)"])
+def test_a_fill_whose_shape_follows_from_itself(role):
+    program = TileProgram.from_source(f"""
+def sums(A: In, D: Out, S: {role}, N: int):
+    for i in range(N):
+        S[0, i + 1] = e_sum2(S[0, i], A[0, i])
+        S[i + 1, 0] = e_sum2(S[i, 0], A[i, 0])
+    D[0, 0] = e_sum2(S[0, N], S[N, 0])
+""")
+    words = (
+        r"the shapes of S\[., .\] and S\[., .\] are unknown: each follows from the other; .* not made from it"
+    )
+    with pytest.raises(InputError, match=words):
+        run(program, {"A": matrix(2, 2)}, N=2)
+
+
+def test_a_fill_that_is_the_only_tile():
+    @tile_program
+    def single(A: In, D: Out, S: Temp(fill=0), N: int):
+        if N > 1:
+            S[()] = e_bump(A[()])
+        D[()] = e_bump(S[()])
+
+    number = TiledArray.from_numpy(np.float64(3), ())
+    assert run(single, {"A": number}, N=2)["D"].to_numpy() == 5
+    with pytest.raises(InputError, match="nobody writes it, and it is the only tile"):
+        run(single, {"A": number}, N=1)
 
 
 LENDERS: list[np.ndarray] = []

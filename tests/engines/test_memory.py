@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from linnet.algorithms.cholesky import cholesky, factor
-from linnet.algorithms.gemm import product
+from linnet import linalg
+from linnet.algorithms.cholesky import cholesky
+from linnet.algorithms.gemm import gemm
 from linnet.engines import Threads
 from linnet.engines.mapping import Scratch, loaded, mapped_zeros, place_of, stored
 from linnet.errors import BudgetError, InputError, KernelDeclarationError
@@ -105,13 +106,13 @@ def test_cholesky_in_little_memory(n, tile, dtype, mapped, right_looking):
     # one task of the left-looking program reads two rows of tiles
     tiles = -(-n // tile)
     engine = Threads(2, memory=(2 * tiles + 3) * tile * tile * a.itemsize)
-    expected = factor(a, tile=tile, engine=Threads(1))
+    expected = linalg.cholesky(a, tile=tile, engine=Threads(1))
     if right_looking:
         inputs = {"A": TiledArray.from_numpy(source, tile, copy=False)}
         found = engine.run(cholesky.bind(N=tiles), inputs)["O"].to_numpy()
         assert np.allclose(found, expected, rtol=1e-3, atol=1e-3)
     else:
-        assert np.array_equal(factor(source, tile=tile, engine=engine), expected)
+        assert np.array_equal(linalg.cholesky(source, tile=tile, engine=engine), expected)
     assert np.array_equal(source, a)
 
 
@@ -120,14 +121,62 @@ def test_resident_memory_stays_within_the_budget():
     n, tile = 2048, 128
     a = mapped_zeros((n, n), "f8")
     a[...] = spd(n)
-    expected = factor(np.asarray(a), tile=tile, engine=Threads(2))
+    expected = linalg.cholesky(np.asarray(a), tile=tile, engine=Threads(2))
     place_of(a).owner.madvise(mmap.MADV_DONTNEED)
     budget = a.nbytes // 4
     with Peak() as peak:
-        found = factor(a, tile=tile, engine=Threads(2, memory=budget))
+        found = linalg.cholesky(a, tile=tile, engine=Threads(2, memory=budget))
     assert peak.bytes <= 1.1 * budget + 2 * 4e6  # the stated slack, for two workers
     assert np.array_equal(found, expected)
     assert place_of(found) is not None
+
+
+@kernel("m_rows", shape=lambda tiles: (tiles[0][0],))
+def sum_of_rows(tiles):
+    return sum(tile.sum(axis=1) for tile in tiles)
+
+
+@tile_program
+def rows_of_fills(A: In, B: Out, D: Out, S: Temp(fill=3), N: int):
+    """Fills are read again and again, one by one and in rows, between tiles that are spilled."""
+    for i in range(N):
+        S[i, i] = m_next(A[i, i])
+    for i in range(N):
+        for j in range(N):
+            B[i, j] = m_add(S[i, j], S[N - 1 - i, j])
+        D[i] = m_rows(S[i, 0:N])
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 8), st.integers(0, 40), st.integers(1, 3))
+def test_any_budget_that_holds_a_task_holds_its_fills(tiles, more, workers):
+    a = np.arange(float((4 * tiles) ** 2)).reshape(4 * tiles, 4 * tiles)
+    engine = Threads(workers, memory=(max(tiles, 2) + 1 + more) * 128)
+    out = engine.run(rows_of_fills.bind(N=tiles), {"A": TiledArray.from_numpy(a, 4)})
+    between = np.full_like(a, 3)
+    for i in range(0, 4 * tiles, 4):
+        between[i : i + 4, i : i + 4] = a[i : i + 4, i : i + 4] + 1
+    flipped = between.reshape(tiles, 4, -1)[::-1].reshape(between.shape)
+    assert np.array_equal(out["B"].to_numpy(), between + flipped)
+    assert np.array_equal(out["D"].to_numpy(), between.sum(axis=1))
+
+
+def test_fills_are_counted_with_the_task_that_reads_them():
+    a = TiledArray.from_numpy(np.zeros((40, 40)), 4)
+    with pytest.raises(BudgetError, match=r"(?s)one task needs 1.3 kB in 11 tiles at once.*D\[i\] = m_rows"):
+        Threads(memory=1000).run(rows_of_fills.bind(N=10), {"A": a})
+
+
+@pytest.mark.slow
+def test_resident_memory_stays_within_the_budget_with_fills():
+    tiles, tile = 24, 160
+    a = TiledArray.from_numpy(np.zeros((tiles * tile, tiles * tile), "f4"), tile)
+    budget = 8 * (tiles + 2) * tile * tile * 4
+    engine = Threads(2, memory=budget)
+    with Peak() as peak:
+        out = engine.run(rows_of_fills.bind(N=tiles), {"A": a})
+    assert peak.bytes <= 1.1 * budget + 2 * 4e6
+    assert np.array_equal(out["D"].to_numpy()[:tile], np.full(tile, tile * (1 + 3 * (tiles - 1)), "f4"))
 
 
 def test_a_plan_that_cannot_fit_is_refused_before_it_starts():
@@ -141,7 +190,7 @@ def test_a_plan_that_cannot_fit_is_refused_before_it_starts():
         Threads(memory="100 kB").run(there_and_back.bind(N=8), {"A": a})
     assert time.perf_counter() - started < 5
     with pytest.raises(MemoryError):
-        factor(np.eye(64), tile=32, engine=Threads(memory=100))
+        linalg.cholesky(np.eye(64), tile=32, engine=Threads(memory=100))
 
 
 def test_a_result_of_undeclared_shape_is_refused_when_it_is_read():
@@ -162,8 +211,9 @@ def test_a_result_of_undeclared_shape_is_refused_when_it_is_read():
 def test_results_may_go_to_a_mapped_file(tmp_path):
     a, b = np.random.default_rng(0).standard_normal((2, 90, 90))
     out = np.memmap(tmp_path / "c.bin", "f8", "w+", shape=(90, 90))
-    found = product(a, b, tile=20, engine=Threads(2, memory=20 * 20 * 8 * 12), out=out)
-    assert found is out
+    inputs = {"A": TiledArray.from_numpy(a, 20), "B": TiledArray.from_numpy(b, 20)}
+    place = {"C": TiledArray.over(out, inputs["A"].layout)}
+    Threads(2, memory=20 * 20 * 8 * 12).run(gemm.bind(M=5, N=5, K=5), inputs, out=place)
     out.flush()
     assert np.allclose(np.fromfile(tmp_path / "c.bin").reshape(90, 90), a @ b)
 

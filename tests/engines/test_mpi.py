@@ -289,3 +289,37 @@ def test_linnet_run_writes_a_report(tmp_path):
     page = report.read_text(encoding="utf-8")
     assert "<td>doubled</td><td>6</td><td>3</td>" in page
     assert "worker 2" in page
+
+
+def test_what_a_killed_job_left_in_shared_memory_is_deleted_by_the_next(tmp_path):
+    shared = Path("/dev/shm")
+    before = set(shared.glob("mpich_*"))
+    lines = (
+        *DOUBLED,
+        "from linnet.session import current_engine",
+        "print(doubled(current_engine()), flush=True)",
+    )
+    job = started(
+        "-m", "linnet", "run", "--no-progress", script(tmp_path, *lines, "import time", "time.sleep(99)")
+    )
+    assert float(job.stdout.readline()) == 132
+    left = set(shared.glob("mpich_*")) - before
+    for process in (job.pid, *_children(job.pid)):
+        os.kill(process, signal.SIGKILL)
+    job.communicate(timeout=30)
+    if not left:
+        pytest.skip("this MPI leaves nothing in /dev/shm")
+    for each in left:
+        os.utime(each, (0, 0))  # as if that had been a while ago
+    finished("-m", "linnet", "run", "--no-progress", script(tmp_path, *lines))
+    assert not [each for each in left if each.exists()]
+
+
+def _children(process):
+    """All processes below one."""
+    told = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True).stdout.split()[2:]
+    parents = dict(zip(map(int, told[::2]), map(int, told[1::2]), strict=True))
+    found = {process}
+    for _ in parents:
+        found |= {child for child, parent in parents.items() if parent in found}
+    return found - {process}

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
-from driven_cases import DrivenCases, check_script, survives
+from driven_cases import DrivenCases, check_closing, check_script, outlives, survives
 
 from linnet.engines.ray import Ray
 from linnet.kernels import kernel
@@ -44,8 +44,18 @@ def test_a_node_that_goes(ray_cluster, policy):
     survives(Ray(policy=policy), lambda: ray_cluster.remove_node(node, allow_graceful=False))
 
 
+def test_what_was_persisted_on_a_node_that_goes(ray_cluster):
+    node = ray_cluster.add_node(num_cpus=2, object_store_memory=100_000_000)
+    ray_cluster.wait_for_nodes()
+    outlives(Ray(), lambda: ray_cluster.remove_node(node, allow_graceful=False))
+
+
 def test_a_script_with_a_cluster_and_kernels_of_its_own(tmp_path):
     check_script("ray", tmp_path)
+
+
+def test_a_session_ends_the_cluster_that_it_started(tmp_path):
+    check_closing("ray", tmp_path)
 
 
 @kernel("ray_marks")

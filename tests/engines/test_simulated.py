@@ -14,7 +14,7 @@ from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
 from linnet.engines import Threads
 from linnet.engines.simulated import PlanError, Simulated, _Run, _Virtual
-from linnet.errors import InputError
+from linnet.errors import BudgetError, InputError
 from linnet.events import Events, JobFinished, JobStarted, TaskFinished, TaskStarted
 from linnet.planning.calibration import Calibration
 from linnet.planning.choosing import choose
@@ -134,3 +134,88 @@ def test_options_that_contradict_each_other():
         Simulated(workers=2, cluster=Cluster())
     assert repr(Simulated(workers=2)) == "Simulated(Cluster(nodes=4, workers=2))"
     assert Simulated(memory="1 GB").memory == 10**9
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cluster": 3}, r"cluster=3: give an ln\.Cluster, such as ln\.Cluster\(nodes=4"),
+        ({"cluster": [ln.Node()]}, r"give an ln\.Cluster"),
+        ({"calibration": 3}, "calibration=3: give one that"),
+        ({"policy": "fastest"}, "'fastest' is not known; give one of \"auto\""),
+        ({"policy": 3}, "policy 3 is not known"),
+        ({"workers": 2.5}, "workers=2.5: give at least 1, a whole number"),
+        ({"workers": 0}, "workers=0: give at least 1"),
+    ],
+)
+def test_mistakes_are_told_when_the_engine_is_made(options, words):
+    with pytest.raises(InputError, match=words):
+        ln.init("simulated", **options)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Cluster(2.5), "nodes=2.5: give at least 1, a whole number, or a list of ln.Node"),
+        (lambda: Cluster(True), "nodes=True"),
+        (lambda: Cluster(2, workers=1.5), "workers=1.5: give at least 1"),
+        (lambda: Cluster(2, grid=2), "grid=2: give the nodes along each axis"),
+        (lambda: Cluster(2, between=1e9), "between=1000000000.0: give an ln.Link"),
+        (lambda: ln.Node(workers=1.5), "workers=1.5"),
+        (lambda: ln.Node(memory="lots"), "memory='lots': give bytes"),
+        (lambda: ln.Node(flops=0), "flops=0"),
+    ],
+)
+def test_mistakes_in_clusters_are_told(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
+    assert ln.Node(memory="1 GB").memory == 10**9
+
+
+def test_a_task_that_does_not_fit_into_its_node_is_refused():
+    """Tiles of 2 MB on nodes of 1 MB ran."""
+    x = np.zeros((1000, 500))
+    with ln.init("simulated", memory="1 MB"):
+        y = ln.asarray(x, chunks=500) + 1
+        words = r"one task needs 4\.0 MB at once, and node \d has 1\.0 MB; .*memory='4\.0 MB'.*smaller tiles"
+        with pytest.raises(BudgetError, match=words):
+            y.compute()
+        assert (ln.asarray(x, chunks=100) + 1).compute().sum() == x.size
+    nodes = [ln.Node(memory="1 MB"), ln.Node(memory="9 MB")]
+    with ln.init("simulated", cluster=Cluster(nodes), policy=On(1)):
+        assert (ln.asarray(x, chunks=500) + 1).compute().sum() == x.size
+
+
+class On:
+    """A policy that takes one node."""
+
+    name = "on one"
+
+    def __init__(self, node):
+        self.node = node
+
+    def place(self, work, cluster):
+        return placed(work, cluster, np.full(work.count, self.node, np.int32))
+
+
+MASKS = {
+    "joined": lambda x: x[x > 0.3].rechunk(700),
+    "rows": lambda x: x[x[:, 0] > 0.3].T @ x[x[:, 0] > 0.3],
+    "mean": lambda x: x[x > 0.3].mean(),
+    "positions": lambda x: ln.nonzero(x > 0.3)[1].rechunk(900),
+    "covariance": lambda x: ln.cov(x[x[:, 0] > 0.4].T),
+}
+
+
+@pytest.mark.parametrize("nodes", [2, 4])
+@pytest.mark.parametrize("name", MASKS)
+def test_plans_of_masks_count_what_moves(name, nodes):
+    """What a mask keeps was taken to be as long as what it was taken from: 50.7 MB for 34.5."""
+    a = np.random.default_rng(2).random((120, 60))
+    with ln.init("simulated", cluster=Cluster(nodes)) as session:
+        found = MASKS[name](ln.asarray(a, chunks=25))
+        planned = ln.plan(found).bytes_moved
+        value = found.compute()
+        last = session.engine.last
+    assert planned == last.plan.bytes_moved == last.bytes_in.sum()
+    assert np.allclose(value, MASKS[name](ln.asarray(a, chunks=25)).compute())

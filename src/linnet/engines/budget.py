@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
 from linnet.engines.mapping import Scratch
-from linnet.errors import BudgetError
+from linnet.errors import BudgetError, InputError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
-from linnet.programs.shapes import Description, declared, operands
+from linnet.programs.shapes import Description, Shapes, declared, operands
 from linnet.tiles import TiledArray, TileKey, human
 
 
@@ -45,6 +43,9 @@ class Needs:
         self._bound = bound
         self._inputs = inputs
         self._known: dict[TileKey, Description | None] = {}
+        self._shapes = Shapes(bound, inputs)
+        self._fills: dict[TileKey, Description | None] = {}
+        """Tiles that nobody writes, made for whoever reads them."""
 
     @property
     def tiles(self) -> int:
@@ -76,13 +77,8 @@ class Needs:
 
     def bytes(self, key: TileKey) -> int | None:
         """Bytes of one tile, or None if nothing tells."""
-        if key.array in self._inputs:
-            array = self._inputs[key.array]
-            if key.index not in array.layout:
-                return None
-            return int(np.prod(array.layout.tile_shape(key.index))) * array.dtype.itemsize
-        known = self._known.get(key)
-        return None if known is None else int(np.prod(known.shape)) * known.dtype.itemsize
+        known = self._describe(key)
+        return None if known is None else known.nbytes
 
     def refusal(self, task: Task, call: Call, needed: int, budget: int) -> BudgetError:
         """The error for a task that needs more than there is."""
@@ -99,7 +95,17 @@ class Needs:
             if key.index in array.layout:
                 return Description(array.layout.tile_shape(key.index), array.dtype)
             return None
+        if key not in self._known and self._shapes.is_filled(key):
+            return self._filled(key)
         return self._known.get(key)
+
+    def _filled(self, key: TileKey) -> Description | None:
+        if key not in self._fills:
+            try:
+                self._fills[key] = self._shapes.describe(key)
+            except InputError:  # a kernel beside it declares no shape: said when a task reads the tile
+                self._fills[key] = None
+        return self._fills[key]
 
     def _declare(self, call: Call) -> None:
         described: dict[TileKey, Description] = {}

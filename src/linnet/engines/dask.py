@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import logging
+import os
 import pickle
 import queue
 import threading
@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from linnet.engines.dask_clients import close, found_client
 from linnet.engines.driving import Ended
 from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Failed, Order, Report, attempt
-from linnet.engines.driving_tiles import Lost
-from linnet.errors import InputError, MissingExtraError
+from linnet.engines.remote_tiles import Lost
+from linnet.errors import InputError
+from linnet.planning.choosing import check_policy
 from linnet.planning.cluster import Node
-from linnet.tiles import Tile, amount
+from linnet.tiles import Tile, count
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -38,8 +40,12 @@ class Dask(Driven):
 
     `client` is a `distributed.Client`, `address` that of a scheduler. With neither, the client in use is
     taken, or a cluster is started on this machine, with `workers` processes of `memory` each; it ends
-    when the engine is let go of. A worker of Dask is a node of the plan, its threads are the node's
+    when the engine is closed or let go of. A worker of Dask is a node of the plan, its threads are the node's
     workers. `policy` says how tasks are placed: "auto" takes the cheapest plan, "engine" leaves it to Dask.
+    `timeout` is how many seconds a scheduler has to answer.
+
+    A cluster that is started here has processes in which Python runs the main script again: in a script, this
+    has to stand under `if __name__ == "__main__":`.
 
     While a run goes on, Dask's active memory manager rests: it would drop copies that later tasks read.
     """
@@ -52,30 +58,32 @@ class Dask(Driven):
         client: Client | None = None,
         address: str | None = None,
         policy: str = "auto",
+        timeout: float = 10.0,
     ) -> None:
-        super().__init__(policy)
+        check_policy(policy, "engine")
         if client is not None and address is not None:
             raise InputError(f"client={client!r} and address={address!r} were given; give one of them")
         self.client: Any
-        self.client, own = _found(client, address, workers, memory)
+        self.client, own = found_client(
+            client, address, None if workers is None else count(workers), memory, timeout
+        )
+        super().__init__(policy)
+        self._address: str = self.client.scheduler.address
         self._seen: dict[str, int] = {}
         self._runs, self._managed = 0, False
         self._name = f"linnet-{self.client.id}-{next(_engines)}"
         self._inboxes: weakref.WeakValueDictionary[str, _Crew] = weakref.WeakValueDictionary()
         self.client.subscribe_topic(self._name, _listener(weakref.ref(self)))
+        self._own: weakref.finalize[[Any, int], Dask] | None = None
+        """Closes the client that this engine made, and the cluster that it started."""
         if own:
-            closing = weakref.finalize(self, _close, self.client)
-            closing.atexit = False
-            atexit.register(closing)  # which comes before distributed's own
+            self._own = weakref.finalize(self, close, self.client, os.getpid())
+            self._own.atexit = False
+            atexit.register(self._own)  # which comes before distributed's own
 
     @property
     def key(self) -> str:
         return f"dask {self.client.id}"
-
-    @property
-    def workers(self) -> int:
-        """Threads of all workers together."""
-        return self.cluster.workers
 
     def moved(self) -> list[int]:
         """Bytes of tiles that came to each worker from other workers, since this was asked last."""
@@ -121,48 +129,22 @@ class Dask(Driven):
         if crew is not None:
             crew.inbox.put((message["number"], message["outcome"]))
 
+    def _there(self, refs: Sequence[Any]) -> list[bool]:
+        return _there(refs)
+
+    def _gone(self) -> str:
+        status: str = self.client.status
+        return f"{self!r} (its client is {status})" if status in ("closed", "closing") else ""
+
+    def _shut_down(self) -> None:
+        if self._own is not None:
+            atexit.unregister(self._own)
+            self._own()
+        elif self.client.status == "running":
+            self.client.unsubscribe_topic(self._name)
+
     def __repr__(self) -> str:
-        return f"Dask({self.client.scheduler.address!r}, policy={self.policy!r})"
-
-
-def _close(client: Any) -> None:
-    """Close a client, and the cluster that it started; tiles that are lost with it need no warning each."""
-    logger = logging.getLogger("distributed.scheduler")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        client.close()
-    finally:
-        logger.setLevel(before)
-
-
-def _found(
-    client: Client | None, address: str | None, workers: int | None, memory: float | str | None
-) -> tuple[Any, bool]:
-    """The client to use, and whether it is closed with the engine; a cluster that it started ends with it."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtraError(
-            'engine "dask" needs distributed; install it with: pip install "linnet[dask]"'
-        ) from error
-    if client is not None:
-        return client, False
-    if address is not None:
-        return distributed.Client(address, set_as_default=False), True
-    try:
-        return distributed.get_client(), False
-    except ValueError:
-        limit = "auto" if memory is None else amount(memory)
-        started = distributed.Client(
-            n_workers=workers,
-            threads_per_worker=1,
-            memory_limit=limit,
-            host="127.0.0.1",
-            dashboard_address="127.0.0.1:0",
-            set_as_default=False,
-        )
-        return started, True
+        return f"Dask({self._address!r}, policy={self.policy!r})"
 
 
 def _listener(engine: weakref.ref[Dask]) -> Callable[[Any], None]:
@@ -184,6 +166,11 @@ def _nodes(client: Any) -> dict[str, Node]:
         client.wait_for_workers(1, timeout=30)
         return _nodes(client)
     return {address: Node(each["nthreads"], each["memory_limit"] or None) for address, each in found}
+
+
+def _there(refs: Sequence[Any]) -> list[bool]:
+    """Whether futures have not lost their values: Dask calls them cancelled then."""
+    return [ref.status not in ("cancelled", "lost", "error") for ref in refs]
 
 
 class _Crew:
@@ -298,6 +285,9 @@ class _Crew:
 
     def finish(self) -> None:
         self._brief = b""  # a future, perhaps: whoever keeps tiles keeps this
+
+    def there(self, refs: Sequence[Any]) -> list[bool]:
+        return _there(refs)
 
     def gone(self) -> set[int]:
         alive = self._client.nthreads()

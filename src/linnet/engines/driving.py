@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from linnet.engines.driving_loss import Assignment, reassigned
 from linnet.engines.driving_tasks import Failed, Order, Report
 from linnet.engines.driving_telling import Reports
-from linnet.engines.driving_tiles import Holdings, Lost, Parcel, RemoteOutputs
+from linnet.engines.driving_tiles import Holdings
+from linnet.engines.lifetime import Lifetime
+from linnet.engines.remote_tiles import Lost, Parcel, RemoteOutputs
 from linnet.errors import JobError, ProgramError
 from linnet.planning.workload import Workload
 from linnet.tiles import Tile, TiledArray
@@ -93,6 +95,10 @@ class Crew(Protocol):
         """The run is over, well or not."""
         ...
 
+    def there(self, refs: Sequence[Any]) -> list[bool]:
+        """Whether the values behind references are on some node that is there."""
+        ...
+
     def gone(self) -> set[int]:
         """Nodes that are no longer there; `names` and `workers` have those that came for them."""
         ...
@@ -120,8 +126,9 @@ class Drive:
         out: Mapping[str, TiledArray],
         crew: Crew,
         telling: Reports,
+        life: Lifetime,
     ) -> None:
-        self._work, self._crew, self._tell = work, crew, telling
+        self._work, self._crew, self._tell, self._life = work, crew, telling, life
         self._inputs = inputs
         self._nodes, self._homes, self._order = assignment
         self._tiles = Holdings(work, inputs, out, crew)
@@ -180,17 +187,25 @@ class Drive:
 
     def _brought(self) -> bool:
         """Bring all results that have a place; False if a node, and what it made, was lost meanwhile."""
-        gone = self._crew.gone()
-        try:
-            if gone == self._gone:
-                self._tiles.bring(everything=True)
-                return True
-        except Lost:
+        while self._finished.all():
             gone = self._crew.gone()
-        self._recover(gone, [])
-        return bool(self._finished.all())
+            if gone != self._gone:
+                self._recover(gone, [])
+            elif self._fetched(everything=True):
+                return True
+        return False
+
+    def _fetched(self, *, everything: bool = False) -> bool:
+        """Bring results that have a place; False if some were lost, which are then made again."""
+        try:
+            self._tiles.bring(everything=everything)
+        except Lost as error:
+            self._stumble(error, self._tiles.absent())
+            return False
+        return True
 
     def _step(self) -> None:
+        self._life.check()
         try:
             while self._send_round():
                 pass
@@ -211,10 +226,7 @@ class Drive:
             if lost or gone != self._gone:
                 self._recover(gone, lost)
         self._tell.progress(self._done, self._work.count)
-        try:
-            self._tiles.bring()
-        except Lost:
-            self._recover(self._crew.gone(), [])
+        self._fetched()
 
     def _cycle(self) -> ProgramError:
         total = self._work.count
@@ -336,7 +348,7 @@ class Drive:
 
     # ---- losses
 
-    def _recover(self, gone: set[int], lost: list[Ended]) -> None:
+    def _recover(self, gone: set[int], lost: list[Ended], absent: Sequence[int] = ()) -> None:
         """Nodes or workers went: place again what they had, and do again what was lost with them."""
         struck = {ended.number for ended in lost} | {
             number for number, sent in self._sent.items() if sent.node in gone
@@ -347,7 +359,7 @@ class Drive:
                 if self._attempts[task] >= _ATTEMPTS:
                     raise self._given_up(task, lost)
         self._crew.cancel()
-        spoilt = [tile for sent in self._sent.values() for tile in sent.taken]
+        spoilt = [*absent, *(tile for sent in self._sent.values() for tile in sent.taken)]
         # Where no node went it is their operands that did, and of some one does not know where they were.
         spoilt += [
             tile
@@ -367,15 +379,15 @@ class Drive:
             self._nodes, self._homes = reassigned(self._work, self._nodes, self._homes, gone, left)
         self._queue(again)
 
-    def _stumble(self, error: Lost) -> None:
-        """A node did not answer; whether it is gone may take a while to be known."""
+    def _stumble(self, error: Lost, absent: Sequence[int] = ()) -> None:
+        """A node did not answer; whether it is gone may take a while to be known, if no tile is absent."""
         gone = self._crew.gone()
-        if gone == self._gone:
+        if gone == self._gone and not absent:
             self._stumbles += 1
             if self._stumbles > _PATIENCE / _LOOK:
                 raise error
             time.sleep(_LOOK)
-        self._recover(gone, [])
+        self._recover(gone, [], absent)
 
     def _given_up(self, task: int, lost: list[Ended]) -> JobError:
         name = self._work.tasks.task(task)

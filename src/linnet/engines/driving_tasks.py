@@ -23,7 +23,8 @@ from linnet.engines.store import detached
 from linnet.errors import FileError, JobError, LinnetError
 from linnet.kernels import Kernel, callables, registry
 from linnet.kernels import get as get_kernel
-from linnet.programs import BoundProgram, Call, Out, Task
+from linnet.kernels.surroundings import in_a_worker
+from linnet.programs import BoundProgram, Call, Task
 from linnet.programs.grammar import Attribute
 from linnet.programs.results import failure, matched, paired
 from linnet.programs.shapes import Shapes, operands
@@ -192,7 +193,7 @@ def perform(brief: Brief, order: Order, values: Sequence[Any]) -> tuple[Report, 
     for value, wanted in zip(values, order.given, strict=True):
         for position, key in wanted:
             tiles[key] = _read_only(value[position] if isinstance(value, list) else value)
-    with np.errstate(**brief.errors), blas_threads(1):
+    with np.errstate(**brief.errors), blas_threads(1), in_a_worker():
         done = tuple(_Task(brief, task, tiles, order.taken).run() for task in order.tasks)
     lane = f"{os.getpid()}-{threading.get_ident()}"
     return Report(lane, done), [_packed([tiles[key] for key in keys]) for keys in order.kept]
@@ -241,20 +242,12 @@ class _Task:
         if isinstance(item, TileKey):
             tile = self._tiles.get(item)
             if tile is None:
-                tile = self._tiles[item] = self._filled(item)
+                tile = self._brief.shapes.fill(item)
+                assert tile is not None, item
+                self._tiles[item] = tile
             self._read.append(tile)
             return tile
         return [self._argument(each) for each in item] if isinstance(item, list) else item
-
-    def _filled(self, key: TileKey) -> Tile:
-        """A tile that nobody writes."""
-        role = self._brief.bound.program.arrays[key.array]
-        assert isinstance(role, Out)
-        assert role.fill is not None
-        shape, dtype = self._brief.shapes.filled(key)
-        tile = np.full(shape, role.fill, dtype, order="F")
-        tile.setflags(write=False)
-        return tile
 
     def _take(self, kernel: Kernel, call: Call, arguments: list[Any]) -> dict[int, list[Tile]]:
         """The tiles of operands that the kernel may overwrite, by the positions of these."""

@@ -1,16 +1,16 @@
-"""Tiles that lie on a cluster: where they are, who will still read them, and how they come back."""
+"""The tiles of one run on a cluster: where they are, and who will still read them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.engines.engine import Outputs
-from linnet.errors import InputError, JobError
+from linnet.engines.remote_tiles import Lost, Parcel, Place, RemoteTiles, Store, unpacked
+from linnet.errors import InputError
 from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram, Out
 from linnet.programs.shapes import operands
@@ -22,125 +22,20 @@ _FETCH = 1 << 26
 """Bytes of results after which they are brought here while the run goes on."""
 
 
-class Lost(JobError):
-    """Something was lost with a worker or a node: an order that was not finished, or tiles."""
+class LostKept(Lost):
+    """Tiles were lost that an earlier run had kept: `arrays` are the inputs they belong to."""
+
+    def __init__(self, arrays: set[str]) -> None:
+        super().__init__(f"tiles of {', '.join(sorted(arrays))} were lost with a node")
+        self.arrays = arrays
 
 
-class Store(Protocol):
-    """Where parcels lie."""
+class Cluster(Store, Protocol):
+    """Where parcels lie that may be lost."""
 
-    key: str
-    """What tells one cluster from others."""
-    names: list[str]
-    """Of the nodes, by their numbers; a run may number them otherwise than the one before."""
-
-    def fetch(self, refs: Sequence[Any]) -> list[Any]:
-        """The values behind references; `Lost` if one is not there any more."""
+    def there(self, refs: Sequence[Any]) -> list[bool]:
+        """Whether the values behind references are on some node that is there."""
         ...
-
-    def release(self, refs: Sequence[Any]) -> None:
-        """These values are needed no more."""
-        ...
-
-
-class Parcel:
-    """One value on the cluster: a tile, or a list of small ones."""
-
-    __slots__ = ("left", "node", "own", "ref")
-
-    def __init__(self, ref: Any, node: int, left: int, *, own: bool = True) -> None:
-        self.ref = ref
-        """What the engine calls it by."""
-        self.node = node
-        """Where it was made or put; -1 where the engine chose."""
-        self.left = left
-        """How many of its tiles are still needed."""
-        self.own = own
-        """Whether it belongs to the run, which may let go of it."""
-
-
-Place = tuple[Parcel, int]
-"""A tile on the cluster: its parcel, and its position in it."""
-
-
-def unpacked(value: Any, position: int) -> Tile:
-    """One tile of a value."""
-    return value[position] if isinstance(value, list) else value
-
-
-class RemoteTiles(Mapping[Index, Tile]):
-    """Tiles of one array that stay on the cluster; each look at one brings a copy, the caller's own.
-
-    Those that are `filled` with one value take no room and lie nowhere.
-    """
-
-    def __init__(
-        self, store: Store, places: Mapping[Index, Place], filled: Mapping[Index, Tile] | None = None
-    ) -> None:
-        self.store = store
-        """Where the others lie."""
-        self.places = places
-        """Where in it each of them is."""
-        self.filled = filled or {}
-        """The tiles of one value."""
-        self.key = store.key
-        """What tells the cluster from others."""
-
-    def node(self, index: Index) -> str:
-        """The name of the node that a tile was made on; empty if that is not known."""
-        number = self.places[index][0].node if index in self.places else -1
-        return self.store.names[number] if number >= 0 else ""
-
-    def __getitem__(self, index: Index) -> Tile:
-        if index in self.filled:
-            return writeable(self.filled[index])
-        parcel, position = self.places[index]
-        return writeable(unpacked(self.store.fetch([parcel.ref])[0], position))
-
-    def __iter__(self) -> Iterator[Index]:
-        yield from self.places
-        yield from self.filled
-
-    def __len__(self) -> int:
-        return len(self.places) + len(self.filled)
-
-    def items(self) -> Any:
-        """All tiles with their indices; they come several at a time."""
-        return self._fetched()
-
-    def values(self) -> Any:
-        """All tiles; they come several at a time."""
-        return (tile for _, tile in self._fetched())
-
-    def _fetched(self) -> Iterator[tuple[Index, Tile]]:
-        wanted = list(self.places.items())
-        for first in range(0, len(wanted), _AT_ONCE):
-            part = wanted[first : first + _AT_ONCE]
-            values = self.store.fetch([parcel.ref for _, (parcel, _) in part])
-            for (index, (_, position)), value in zip(part, values, strict=True):
-                yield index, writeable(unpacked(value, position))
-        yield from ((index, writeable(tile)) for index, tile in self.filled.items())
-
-    def __repr__(self) -> str:
-        return f"<{len(self)} tiles on {self.key}>"
-
-
-class RemoteOutputs(Outputs):
-    """Outputs of a run on a cluster: `tiles` leaves them there, an array that is asked for comes here."""
-
-    def __getitem__(self, name: str) -> TiledArray:
-        if name not in self._arrays:
-            tiles = dict(self.tiles(name).items())
-            role = self._bound.program.arrays[name]
-            fill = role.fill if isinstance(role, Out) else None
-            grid = self._bound.grid(name) if tiles else None
-            self._arrays[name] = TiledArray.from_tiles(tiles, grid=grid, fill=fill, name=name)
-        return self._arrays[name]
-
-    def _with(self, tiles: Mapping[Index, Tile], filled: Mapping[Index, Tile]) -> Mapping[Index, Tile]:
-        if not isinstance(tiles, RemoteTiles):
-            return super()._with(tiles, filled)
-        return RemoteTiles(tiles.store, tiles.places, filled)
 
 
 class Holdings:
@@ -151,7 +46,7 @@ class Holdings:
         work: Workload,
         inputs: Mapping[str, TiledArray],
         out: Mapping[str, TiledArray],
-        crew: Store,
+        crew: Cluster,
     ) -> None:
         self._work, self._inputs, self._out, self._crew = work, inputs, out, crew
         self._places: list[Place | None] = [None] * work.tiles
@@ -270,14 +165,21 @@ class Holdings:
         if not everything and sum(self._bytes[tile] for tile in self._wanted) < _FETCH:
             return
         while self._wanted:
-            part, self._wanted = self._wanted[:_AT_ONCE], self._wanted[_AT_ONCE:]
+            part = self._wanted[:_AT_ONCE]
             places = [place for tile in part if (place := self._places[tile]) is not None]
             values = self._crew.fetch([parcel.ref for parcel, _ in places])
+            del self._wanted[:_AT_ONCE]  # not before they have come: others of them may be lost
             for tile, (_, position), value in zip(part, places, values, strict=True):
                 put_in_place(self._work.key(tile), unpacked(value, position), self._out)
                 self._brought.add(tile)
                 if not self._readers[tile]:
                     self._drop(tile)
+
+    def absent(self) -> list[int]:
+        """Results that shall come here, and are not on the cluster any more."""
+        places = {tile: place for tile in self._wanted if (place := self._places[tile]) is not None}
+        there = self._crew.there([parcel.ref for parcel, _ in places.values()])
+        return [tile for tile, found in zip(places, there, strict=True) if not found]
 
     def _drop(self, tile: int) -> None:
         place = self._places[tile]
@@ -315,16 +217,23 @@ class Holdings:
     # ---- losses
 
     def lose(self, gone: set[int], spoilt: list[int]) -> None:
-        """Forget tiles that lay on nodes which are gone, and those that were spoilt."""
+        """Forget tiles that lay on nodes which are gone, and those that were spoilt.
+
+        What an earlier run kept may be elsewhere too; if it is not, this run cannot go on.
+        """
         lost = set(spoilt)
+        kept: dict[int, Any] = {}
         for tile, place in enumerate(self._places):
             if place is None or not (place[0].node in gone or tile in lost):
                 continue
-            if not place[0].own:
-                raise JobError(
-                    f"{self._work.key(tile)} was kept on a node that is gone; compute that array again"
-                )
-            self._drop(tile)
+            if place[0].own:
+                self._drop(tile)
+            else:
+                kept[tile] = place[0].ref
+        there = self._crew.there(list(kept.values()))
+        absent = [tile for tile, found in zip(kept, there, strict=True) if not found]
+        if absent:
+            raise LostKept({self._work.key(tile).array for tile in absent})
 
     def to_do_again(self, finished: NDArray[np.bool_]) -> NDArray[Any]:
         """Tasks to be done, from what is there: unfinished ones, and those whose results were lost."""
@@ -359,12 +268,6 @@ class Holdings:
             pending.append(maker)
 
 
-def writeable(tile: Tile) -> Tile:
-    """The tile, or a copy of it that may be written to and belongs to nobody else."""
-    tile = np.asarray(tile)
-    return tile if tile.flags.writeable and tile.flags.owndata else np.array(tile, order="K")
-
-
 def put_in_place(key: TileKey, tile: Tile, out: Mapping[str, TiledArray]) -> None:
     """Copy a result to where the caller wants it."""
     place = out[key.array].tiles.get(key.index)
@@ -378,7 +281,10 @@ def put_in_place(key: TileKey, tile: Tile, out: Mapping[str, TiledArray]) -> Non
 
 
 def check_reach(bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
-    """Refuse inputs with fewer tiles than the program reads."""
+    """Refuse inputs with fewer tiles than the program reads, or with tiles that are gone."""
+    for array in inputs.values():
+        if isinstance(array.tiles, RemoteTiles):
+            array.tiles.check()
     short = {
         name: array.grid
         for name, array in inputs.items()

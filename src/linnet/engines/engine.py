@@ -10,19 +10,30 @@ from numpy.typing import DTypeLike, NDArray
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.planning.cluster import Cluster
+from linnet.planning.plan import Plan
 from linnet.programs import BoundProgram, In, Out
 from linnet.programs.outputs import Outputs
 from linnet.tiles import TiledArray, TileKey
 
 
 class Engine(Protocol):
-    """Runs bound programs."""
+    """Runs bound programs, until it is closed."""
 
     memory: int | None
     """Bytes that tiles may take; None: it knows no limit."""
 
     shares_memory: bool
     """Whether its workers have this process's memory, so that no tile is sent or stored to be read."""
+
+    @property
+    def workers(self) -> int:
+        """How many tasks run side by side, in all places together."""
+        ...
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether results have the same bits however many workers there are."""
+        ...
 
     @property
     def cluster(self) -> Cluster | None:
@@ -46,8 +57,20 @@ class Engine(Protocol):
         """
         ...
 
+    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan | None:
+        """The plan that a run would follow, of which only the cuts of inputs matter; None: it makes none."""
+        ...
+
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`, in memory, or in a file where memory has a limit it would exceed."""
+        ...
+
+    def close(self) -> None:
+        """Shut down what the engine started itself, a cluster perhaps; a second call does nothing.
+
+        What somebody else started goes on. A closed engine runs nothing any more, and tiles that it kept
+        outside this process are gone: who asks for either gets an `EngineClosedError`.
+        """
         ...
 
 

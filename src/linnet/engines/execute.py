@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linnet.engines.plan import Plan
 from linnet.engines.store import TileStore, detached, memory
+from linnet.engines.task_list import TaskList
 from linnet.errors import (
     FileError,
     InputError,
@@ -18,7 +18,7 @@ from linnet.errors import (
 )
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
-from linnet.programs import BoundProgram, Call, In, Out
+from linnet.programs import BoundProgram, Call, In
 from linnet.programs.results import failure, matched, paired
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TiledArray, TileKey
@@ -44,7 +44,7 @@ class Executor:
     """Runs tasks of a bound program against a store; from several threads at once."""
 
     def __init__(
-        self, bound: BoundProgram, plan: Plan, inputs: Mapping[str, TiledArray], store: TileStore
+        self, bound: BoundProgram, plan: TaskList, inputs: Mapping[str, TiledArray], store: TileStore
     ) -> None:
         self._bound = bound
         self._plan = plan
@@ -140,13 +140,14 @@ class Executor:
     def _missing(self, key: TileKey, number: int) -> Tile:
         """The fill value, or the error that says why the tile is not there."""
         role = self._bound.program.arrays[key.array]
-        if isinstance(role, Out) and role.fill is not None and self._bound.writer(key) is None:
+        if self._shapes.is_filled(key):
             with self._fill_lock:
-                tile = self._store.get_fill(key)
+                shape, dtype = self._shapes.describe(key)
+                tile = self._store.get_fill(key.array, shape, dtype)
                 if tile is None:
-                    shape, dtype = self._shapes.filled(key)
-                    tile = np.full(shape, role.fill, dtype, order="F")
-                    self._store.put_fill(key, tile)
+                    tile = self._shapes.fill(key)
+                    assert tile is not None
+                    self._store.put_fill(key.array, tile)
                 return tile
         where = self._bound.where(self._plan.task(number))
         if isinstance(role, In):

@@ -7,6 +7,7 @@ again on those that are left.
 
 from __future__ import annotations
 
+import os
 import pickle
 import time
 import weakref
@@ -16,10 +17,11 @@ from typing import Any, NamedTuple
 from linnet.engines.driving import Ended
 from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
-from linnet.engines.driving_tiles import Lost
+from linnet.engines.reaching import RAY, reach, unreachable
+from linnet.engines.remote_tiles import Lost
 from linnet.errors import JobError, MissingExtraError
 from linnet.planning.cluster import Node
-from linnet.tiles import Tile, amount
+from linnet.tiles import Tile, amount, count
 
 _IN_STORE = 100 * 1024
 """Bytes from which Ray keeps a value in the stores of nodes; smaller ones travel with messages."""
@@ -35,8 +37,8 @@ class Ray(Driven):
 
     Ray is used as it is if it was initialised in this process; otherwise it is connected to the cluster at
     `address` ("auto": one that runs on this machine), or started here with `workers` and a store of `memory`,
-    until the engine is let go of. `policy` says how tasks are placed: "auto" takes the cheapest plan,
-    "engine" leaves it to Ray.
+    until the engine is closed or let go of. `policy` says how tasks are placed: "auto" takes the cheapest
+    plan, "engine" leaves it to Ray. `timeout` is how many seconds the cluster has to answer.
     """
 
     def __init__(
@@ -46,30 +48,37 @@ class Ray(Driven):
         *,
         address: str | None = None,
         policy: str = "auto",
+        timeout: float = 10.0,
     ) -> None:
         super().__init__(policy)
         ray = _ray()
+        self._own: weakref.finalize[[str, int], Ray] | None = None
+        """Ends the connection that this engine made, and with it the cluster that it started."""
         if not ray.is_initialized():
-            _start(address, workers, memory)
-            weakref.finalize(self, ray.shutdown)
+            _start(address, None if workers is None else count(workers), memory, timeout)
+            self._own = weakref.finalize(self, _end, _key_now(), os.getpid())
         elif address not in (None, "auto", ray.get_runtime_context().gcs_address):
             raise JobError(
                 f"Ray is connected to {ray.get_runtime_context().gcs_address}, not to {address}; "
                 "call ray.shutdown() first, or leave address= away"
             )
+        self._cluster_key = _key_now()
+        self._address: str = ray.get_runtime_context().gcs_address
         self._work = ray.remote(num_cpus=1, max_retries=0)(_work)
         self._keep = ray.remote(num_cpus=0, max_retries=0)(_keep)
         self._arrivals: dict[str, int] = {}
 
     @property
     def key(self) -> str:
-        context = _ray().get_runtime_context()
-        return f"ray {context.gcs_address} {context.get_job_id()}"
+        return self._cluster_key
 
-    @property
-    def workers(self) -> int:
-        """Workers of all nodes together."""
-        return self.cluster.workers
+    def _there(self, refs: Sequence[Any]) -> list[bool]:
+        return _there(refs)
+
+    def _gone(self) -> str:
+        if _ray().is_initialized() and _key_now() == self._cluster_key:
+            return ""
+        return f"{self!r} (Ray was shut down)"
 
     def moved(self) -> list[int]:
         """Bytes of tiles that came to each node from other nodes, since this was asked last.
@@ -94,8 +103,12 @@ class Ray(Driven):
         with self._lock:
             self._arrivals[node] = self._arrivals.get(node, 0) + size
 
+    def _shut_down(self) -> None:
+        if self._own is not None:
+            self._own()
+
     def __repr__(self) -> str:
-        return f"Ray({_ray().get_runtime_context().gcs_address!r}, policy={self.policy!r})"
+        return f"Ray({self._address!r}, policy={self.policy!r})"
 
 
 def _ray() -> Any:
@@ -108,10 +121,28 @@ def _ray() -> Any:
     return ray
 
 
-def _start(address: str | None, workers: int | None, memory: float | str | None) -> None:
+def _key_now() -> str:
+    """What tells the cluster that Ray is connected to, and this connection, from others."""
+    context = _ray().get_runtime_context()
+    return f"ray {context.gcs_address} {context.get_job_id()}"
+
+
+def _end(key: str, process: int) -> None:
+    """Shut Ray down; not if somebody did before, and perhaps started it anew, nor in a forked child."""
+    ray = _ray()
+    if os.getpid() == process and ray.is_initialized() and _key_now() == key:
+        ray.shutdown()
+
+
+def _start(address: str | None, workers: int | None, memory: float | str | None, timeout: float) -> None:
     ray = _ray()
     if address is not None:
-        ray.init(address=address, logging_level="WARNING", log_to_driver=False)
+        if ":" in address:  # else a word, such as "auto"
+            reach("ray", address, timeout, RAY, "ray start --head")
+        try:
+            ray.init(address=address, logging_level="WARNING", log_to_driver=False)
+        except ConnectionError as error:
+            raise unreachable("ray", address, error, "ray start --head") from error
         return
     store = None if memory is None else amount(memory)
     ray.init(
@@ -133,6 +164,26 @@ def _nodes() -> dict[str, Node]:
             store = int(resources.get("object_store_memory", 0)) or None
             found[each["NodeID"]] = Node(int(resources["CPU"]), store)
     return found
+
+
+def _locations(refs: Sequence[Any]) -> dict[Any, dict[str, Any]]:
+    """Where Ray has copies of objects, and how large they are."""
+    ray = _ray()
+    if not refs:
+        return {}
+    try:
+        return ray.experimental.get_object_locations(list(refs), timeout_ms=_LOCATING)
+    except ray.exceptions.GetTimeoutError:  # a count is not worth waiting for
+        return {ref: {"node_ids": [], "object_size": 0} for ref in refs}
+
+
+def _there(refs: Sequence[Any]) -> list[bool]:
+    """Whether objects are on a node that is alive; small ones are with this process."""
+    found, alive = _locations(refs), _nodes()
+    return [
+        (found[ref]["object_size"] or 0) < _IN_STORE or not alive.keys().isdisjoint(found[ref]["node_ids"])
+        for ref in refs
+    ]
 
 
 class _Crew:
@@ -182,7 +233,7 @@ class _Crew:
             self._options[node, returns] = remote
         for ref in operands:
             if ref not in self._copies:  # it was there before this run
-                found = self._locations([ref]).get(ref)
+                found = _locations([ref]).get(ref)
                 self._copies[ref] = set(found["node_ids"]) if found else set()
         sent = _Sent(self._job, self._rounds, time.time(), pickle.dumps(order))
         made = remote.remote(sent, [self._brief], *operands)
@@ -233,20 +284,12 @@ class _Crew:
         self._copies.clear()
 
     def _count(self, refs: Sequence[Any]) -> None:
-        for ref, found in self._locations(refs).items():
+        for ref, found in _locations(refs).items():
             known = self._copies.get(ref)
             size = found["object_size"] or 0
             if known is not None and size >= _IN_STORE:
                 for node in set(found["node_ids"]) - known:
                     self._came(node, size)
-
-    def _locations(self, refs: Sequence[Any]) -> dict[Any, dict[str, Any]]:
-        if not refs:
-            return {}
-        try:
-            return self._ray.experimental.get_object_locations(list(refs), timeout_ms=_LOCATING)
-        except self._ray.exceptions.GetTimeoutError:  # a count is not worth waiting for
-            return {ref: {"node_ids": [], "object_size": 0} for ref in refs}
 
     def cancel(self) -> None:
         # Not by `ray.cancel`: where it meets a task that ends just then, Ray ends this process.
@@ -254,6 +297,9 @@ class _Crew:
             self._rounds += 1
             _kv()._internal_kv_put(_key(self._job), str(self._rounds).encode(), overwrite=True)
         self._flying.clear()
+
+    def there(self, refs: Sequence[Any]) -> list[bool]:
+        return _there(refs)
 
     def gone(self) -> set[int]:
         alive = _nodes()

@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 
 from linnet.engines.budget import Budget, Needs
 from linnet.engines.mapping import loaded
-from linnet.engines.plan import Plan
 from linnet.engines.store import TileStore
+from linnet.engines.task_list import TaskList
 from linnet.planning.schedule import Schedule
 from linnet.programs import BoundProgram, Call, Out, Temp
 from linnet.programs.shapes import operands
@@ -43,7 +43,7 @@ class Residency:
         budget: Budget,
         needs: Needs,
         bound: BoundProgram,
-        plan: Plan,
+        plan: TaskList,
         schedule: Schedule,
         store: TileStore,
         given: Mapping[str, TiledArray],
@@ -81,7 +81,9 @@ class Residency:
         call = self._plan.call(number)
         sizes = {key: self._size(key) for key in operands(call.args) if self._counts(key)}
         largest = max(sizes.values(), default=0)
-        reserve = self._needs.scratch(call)
+        # What nobody wrote is a fill, made for this task alone.
+        fills = {key for key in operands(call.args) if self._store.get(key) is None}
+        reserve = self._needs.scratch(call) + sum(self._needs.bytes(key) or 0 for key in fills)
         for key in operands(call.outputs):
             size = self._needs.bytes(key)
             reserve += largest if size is None else size

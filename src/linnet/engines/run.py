@@ -18,10 +18,10 @@ from linnet.engines.blas import BlasThreads
 from linnet.engines.budget import Budget
 from linnet.engines.engine import Outputs
 from linnet.engines.execute import Done, Executor
-from linnet.engines.plan import Plan
 from linnet.engines.pool import POOL
 from linnet.engines.residency import Residency
 from linnet.engines.store import TileStore
+from linnet.engines.task_list import TaskList
 from linnet.engines.telling import Telling
 from linnet.errors import ProgramError
 from linnet.events import TaskReady
@@ -62,7 +62,7 @@ class Run:
         self._blas = blas
         self._deterministic = deterministic
         needs = None if budget is None else budget.needs(bound, inputs)
-        self._plan = Plan.of(bound)
+        self._plan = TaskList.of(bound)
         self._plan.expect(inputs)
         ranking = self._plan.ranking(sparing=budget is not None or bound.program.streams)
         self._schedule = Schedule(self._plan.arrays, ranking)

@@ -18,14 +18,17 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linnet.engines.driving_tasks import Brief, Failed, Order, perform
-from linnet.engines.driving_tiles import check_reach, put_in_place, writeable
+from linnet.engines.driving_tiles import check_reach, put_in_place
 from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.execute import Done
+from linnet.engines.lifetime import Lifetime
+from linnet.engines.remote_tiles import writeable
+from linnet.engines.task_memory import check_memory
 from linnet.engines.telling import Telling
 from linnet.errors import InputError, LinnetError
 from linnet.events import Event, Events, Sink, TaskReady
 from linnet.planning.calibration import Calibration
-from linnet.planning.choosing import choose
+from linnet.planning.choosing import check_policy, choose
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Policy
 from linnet.planning.plan import Plan
@@ -74,6 +77,7 @@ class Simulated:
     """
 
     shares_memory = False
+    deterministic = True
 
     def __init__(
         self,
@@ -86,20 +90,26 @@ class Simulated:
     ) -> None:
         """`cluster` is what to simulate; None: four nodes with `workers` (one) and `memory` each.
 
-        `policy` places tasks, as in `ln.plan`. `calibration` gives the times of kernels; without one
-        they are what kernels declare, at the rates of the nodes (`flops`).
+        `policy` places tasks, as in `ln.plan`. `calibration` gives the times of kernels; without one they are
+        what kernels declare, at the rates of the nodes (`flops`). A task that needs more than its node has
+        is refused.
         """
         if cluster is not None and (workers is not None or memory is not None):
             raise InputError("a cluster was given, and also workers or memory; say these of its nodes")
-        self.cluster = cluster or Cluster(nodes=_NODES, workers=workers or 1, memory=memory)
+        check_policy(policy)
+        if not isinstance(cluster, Cluster | None):
+            raise InputError(f"cluster={cluster!r}: give an ln.Cluster, such as ln.Cluster(nodes=4)")
+        if not isinstance(calibration, Calibration | None):
+            raise InputError(f"calibration={calibration!r}: give one that calibration.calibrate() made")
+        self.cluster = cluster or Cluster(_NODES, 1 if workers is None else workers, memory)
         self.policy = policy
         self.calibration = calibration
         self.workers = self.cluster.workers
-        limits = [node.memory for node in self.cluster.nodes if node.memory is not None]
-        self.memory: int | None = min(limits, default=None)
+        self.memory: int | None = min((n.memory for n in self.cluster.nodes if n.memory), default=None)
         """Bytes for tiles on the smallest node; None: no limit."""
         self.last: Simulation | None = None
         """The latest run."""
+        self._life = Lifetime()
 
     def run(
         self,
@@ -110,21 +120,27 @@ class Simulated:
         events: Sink | None = None,
     ) -> Outputs:
         """Run every task of the program; see `Engine.run`. Events carry virtual times."""
+        self._life.check()
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         check_reach(bound, inputs)
-        plan = self.planned(bound, inputs)
-        job = f"{bound.program.name}-{next(_jobs)}"
-        run = _Run(plan, inputs, out or {}, _Virtual(Events() if events is None else events, job))
-        outputs = run.outcome()
-        self.last = run.simulation()
+        plan = self.plan(bound, inputs)
+        check_memory(plan)
+        telling = _Virtual(Events() if events is None else events, f"{bound.program.name}-{next(_jobs)}")
+        run = _Run(plan, inputs, out or {}, telling)
+        outputs, self.last = run.outcome(), run.simulation()
         return outputs
 
-    def planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan:
+    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan:
         """The plan that a run would follow."""
+        self._life.check()
         work = Workload.of(bound, inputs)
         seconds = None if self.calibration is None else self.calibration.seconds(work, self.cluster)
         return choose(work, self.cluster, self.policy, seconds)
+
+    def close(self) -> None:
+        """Run nothing any more; there is nothing to shut down, and results are in memory."""
+        self._life.end(repr(self))
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linnet.engines.engine import Outputs, check_inputs, check_out
-from linnet.errors import LinnetError
+from linnet.errors import EngineClosedError, LinnetError
 from linnet.events import (
     Event,
     JobCancelled,
@@ -24,9 +24,10 @@ from linnet.events import (
 )
 from linnet.events.recording import from_json
 from linnet.programs import BoundProgram
-from linnet.tiles import TiledArray
-from linnet.tiles.amounts import amount
+from linnet.tiles import Index, Tile, TiledArray
+from linnet.tiles.amounts import amount, count
 from linnet.workers.client import Job, submit
+from linnet.workers.keeping import Keeper, KeptOutputs
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.spec import Options
 
@@ -40,13 +41,16 @@ class Stateless:
     """Runs programs on workers that may die at any moment.
 
     `store`, `ledger`, `queue` and `launcher` are as in `ln.submit`; without a store, tiles are kept in a
-    directory that is removed when the session ends. `memory` is what each worker may use.
+    directory that is removed when the engine is closed. `memory` is what each worker may use.
+
+    Results stay in the store, until the last array that reads them is gone or the engine is closed.
     """
 
     memory: int | None = None
     """Tiles are in the store: their sum has no limit."""
 
     shares_memory = False
+    deterministic = True
 
     cluster = None
     """It plans for no nodes."""
@@ -63,12 +67,18 @@ class Stateless:
         limits: Limits | None = None,
         options: Options | None = None,
     ) -> None:
-        self.workers = workers
+        self.workers = count(workers, least=0)
         self._store = store
         self._ledger, self._queue, self._launcher = ledger, queue, launcher
         self._options = options or Options()
         given = limits or Limits()
         self._limits = given if memory is None else given.with_memory(amount(memory))
+        self._lock = threading.RLock()  # a signal may close the engine at any point
+        self._keeper: Keeper | None = None
+        """Made by the first run."""
+        self._running = 0
+        """Runs under way."""
+        self._closed = False
 
     def run(
         self,
@@ -78,58 +88,106 @@ class Stateless:
         out: Mapping[str, TiledArray] | None = None,
         events: Sink | None = None,
     ) -> Outputs:
-        """Run a program as a job, wait for it, and bring its outputs here."""
+        """Run a program as a job, and wait for it.
+
+        Outputs with a place in `out` are brought there. Others stay in the store: each look at a tile reads
+        it, and later runs read them where they are. Ctrl-C cancels the job; nothing of it is left.
+        """
         check_inputs(bound, inputs)
         check_out(bound, out or {})
-        folder = tempfile.mkdtemp(prefix="linnet-jobs-") if self._store is None else None
         wanted = tuple(sorted(kind.__name__ for kind in events.wanted)) if events is not None else ()
-        job = submit(
-            bound,
-            inputs,
-            store=folder or self._store,
-            ledger=self._ledger,
-            queue=self._queue,
-            workers=self.workers,
-            launcher=self._launcher,
-            limits=self._limits,
-            options=self._options.with_events(wanted),
-        )
+        with self._keeping() as keeper:
+            job = submit(
+                bound,
+                inputs,
+                store=keeper.place,
+                ledger=self._ledger,
+                queue=self._queue,
+                workers=self.workers,
+                launcher=self._launcher,
+                limits=self._limits,
+                options=self._options.with_events(wanted),
+                keeper=keeper,
+            )
+            try:
+                follow(job, events, self.workers, lambda: self._closed)
+                return _collected(job, bound, out or {}, keeper)
+            except BaseException:
+                job.delete()
+                raise
+            finally:
+                job.close()
+
+    @contextmanager
+    def _keeping(self) -> Generator[Keeper]:
+        """Where results stay; it is not closed while a run goes on."""
+        with self._lock:
+            if self._closed:
+                raise EngineClosedError(
+                    f"{self!r} was closed and runs nothing any more; make another one, with ln.init(...)"
+                )
+            if self._keeper is None:
+                self._keeper = Keeper(self._store, repr(self))
+            keeper = self._keeper
+            self._running += 1
         try:
-            follow(job, events, self.workers)
-            return _fetched(job, bound, out or {})
+            yield keeper
         finally:
-            job.delete()
-            job.close()
-            if folder is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+            with self._lock:
+                self._running -= 1
+            self._close_if_idle()
+
+    def _close_if_idle(self) -> None:
+        with self._lock:
+            if not self._closed or self._running:
+                return
+            keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`."""
         return np.zeros(shape, dtype)
 
+    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+        """It makes no plan: whichever worker is free takes the most urgent task."""
+
+    def close(self) -> None:
+        """Run nothing more, and delete the results that are in the store. A second call does nothing.
+
+        Runs of other threads are cancelled, and the last of them deletes what is there.
+        """
+        self._closed = True
+        self._close_if_idle()
+
     def __repr__(self) -> str:
         return f"Stateless(workers={self.workers})"
 
 
-def _fetched(job: Job, bound: BoundProgram, out: Mapping[str, TiledArray]) -> Outputs:
-    """The outputs in memory of this process, or in the places given for them."""
-    found = job.result()
-    brought: dict[str, dict[tuple[int, ...], NDArray[Any]]] = {}
-    for name in found:
-        brought[name] = {}
-        for index, tile in found.tiles(name).items():
-            if name in out and index in out[name].tiles:
-                place = out[name].tiles[index]
-                place[...] = tile
-                brought[name][index] = place
-            else:
-                brought[name][index] = np.array(tile, order="K")
-    return Outputs(bound, brought)
+def _collected(job: Job, bound: BoundProgram, out: Mapping[str, TiledArray], keeper: Keeper) -> Outputs:
+    """The outputs of a finished job, in the places given for them or in the store; all else is deleted."""
+    found = job.stored()
+    left = {name: tiles for name, tiles in found.items() if name not in out}
+    kept: dict[str, Mapping[Index, Tile]] = {name: keeper.keep(tiles) for name, tiles in left.items()}
+    for name in out:
+        kept[name] = {index: _placed(tile, out[name].tiles.get(index)) for index, tile in found[name].items()}
+    job.delete(keep=left.values())
+    return KeptOutputs(bound, {name: kept[name] for name in found})
 
 
-def follow(job: Job, events: Sink | None, workers: int) -> None:
-    """Hand the events of a job on until it ends; its error is raised, and Ctrl-C cancels it."""
-    _Watch(job, events, workers).to_the_end()
+def _placed(tile: Tile, place: Tile | None) -> Tile:
+    if place is None:
+        return np.array(tile, order="K")
+    place[...] = tile
+    return place
+
+
+def follow(job: Job, events: Sink | None, workers: int, stopped: Callable[[], bool] = lambda: False) -> None:
+    """Hand the events of a job on until it ends; its error is raised, and Ctrl-C cancels it.
+
+    So does `stopped`, which is asked again and again.
+    """
+    _Watch(job, events, workers).to_the_end(stopped)
 
 
 class _Watch:
@@ -143,10 +201,12 @@ class _Watch:
         self._told = 0.0
         self._send(JobStarted(self._name, self._start, job.spec.program.name, job.spec.total, workers))
 
-    def to_the_end(self) -> None:
+    def to_the_end(self, stopped: Callable[[], bool]) -> None:
         try:
             while not self._job.done(_POLL):
                 self._look()
+                if stopped():
+                    self._job.cancel()
             self._job.wait()
             self._look(last=True)
             self._send(JobFinished(self._name, time.time(), time.time() - self._start))

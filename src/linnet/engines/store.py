@@ -57,7 +57,7 @@ class TileStore:
         self._tiles: dict[TileKey, Tile] = {}
         self.get = self._tiles.get
         """The tile of a key, or None if it is not there."""
-        self._fills: dict[TileKey, Tile] = {}
+        self._fills: dict[tuple[str, tuple[int, ...], np.dtype[Any]], Tile] = {}
         self._readers: dict[TileKey, int] = {}
         self._lent: set[TileKey] = set()
         """Tiles that are parts of inputs: nobody may overwrite them."""
@@ -146,14 +146,14 @@ class TileStore:
             self.on_disk[key] = new
         return True
 
-    def get_fill(self, key: TileKey) -> Tile | None:
-        """A tile of the fill value made before, or None."""
-        return self._fills.get(key)
+    def get_fill(self, array: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Tile | None:
+        """A tile of the fill value of an array made before, or None: those of one shape are all alike."""
+        return self._fills.get((array, shape, dtype))
 
-    def put_fill(self, key: TileKey, tile: Tile) -> None:
-        """Keep a tile of the fill value for whoever else reads it; it is no part of the result."""
-        tile.flags.writeable = False
-        self._fills[key] = tile
+    def put_fill(self, array: str, tile: Tile) -> None:
+        """Keep a tile of the fill value for others; under a budget it goes with the task that reads it."""
+        if self._budget is None:
+            self._fills[array, tile.shape, tile.dtype] = tile
 
     def lends(self, key: TileKey) -> bool:
         """Whether a tile may be a part of an input: it is seen by nobody else, and memory is not counted."""

@@ -15,14 +15,14 @@ from linnet.engines.allocator import freed_at_once
 from linnet.engines.blas import blas_threads
 from linnet.engines.budget import Budget
 from linnet.engines.engine import Outputs, check_inputs, check_out
+from linnet.engines.lifetime import Lifetime
 from linnet.engines.mapping import Scratch, mapped_zeros
 from linnet.engines.run import Run
 from linnet.engines.telling import Telling
-from linnet.errors import InputError
 from linnet.events import Events, Sink
 from linnet.kernels import storage
 from linnet.programs import BoundProgram
-from linnet.tiles import TiledArray, amount, human
+from linnet.tiles import TiledArray, amount, count, human
 
 _jobs = itertools.count(1)
 
@@ -68,12 +68,17 @@ class Threads:
         kernels declare that their results have the same bits on any number of threads. No kernel
         around BLAS does: the bits of OpenBLAS's products, solves and factorisations change.
         """
-        if workers is not None and workers < 1:
-            raise InputError(f"workers={workers}: give at least 1, or None for one per core")
-        self.workers = available_cores() if workers is None else workers
+        self.workers = (
+            available_cores() if workers is None else count(workers, instead="None for one per core")
+        )
         self.memory = None if memory is None else amount(memory)
         self.scratch = None if scratch is None else os.fspath(scratch)
         self.deterministic = deterministic
+        self._life = Lifetime()
+
+    def check(self) -> None:
+        """Refuse to go on if it was closed."""
+        self._life.check()
 
     def run(
         self,
@@ -88,6 +93,7 @@ class Threads:
         Ctrl-C breaks the run off: no further task starts, kernels in flight get a second
         to end, and `KeyboardInterrupt` goes to the caller.
         """
+        self.check()
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         telling = Telling(Events() if events is None else events, f"{bound.program.name}-{next(_jobs)}")
@@ -106,6 +112,13 @@ class Threads:
                 budget=budget,
                 deterministic=self.deterministic,
             ).outcome()
+
+    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+        """It makes no plan: whoever is free takes the most urgent task."""
+
+    def close(self) -> None:
+        """Run nothing any more; results are in memory, and stay. The threads belong to all engines."""
+        self._life.end(repr(self))
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`; in a scratch file if it would take more than half of the budget."""

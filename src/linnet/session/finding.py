@@ -9,7 +9,8 @@ installed works.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -48,12 +49,23 @@ def make_engine(name: str, **options: Any) -> Engine:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"no engine named {name!r}{hint} (there are: {', '.join(engine_names())})")
     factory: Callable[..., Engine] = found.load()
-    try:
-        return factory(**{option: value for option, value in options.items() if value is not None})
-    except TypeError as error:
-        if "unexpected keyword argument" not in str(error):
-            raise
-        raise InputError(f"engine {name!r} does not take these options: {error}") from error
+    given = {option: value for option, value in options.items() if value is not None}
+    _check_options(name, factory, given)
+    return factory(**given)
+
+
+def _check_options(name: str, factory: Callable[..., Engine], given: Iterable[str]) -> None:
+    """Refuse options that an engine does not have, with the names of those it has."""
+    known = inspect.signature(factory).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+        return
+    for option in given:
+        if option not in known:
+            near = difflib.get_close_matches(option, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise InputError(
+                f"engine {name!r} has no option {option!r}{hint} (its options are: {', '.join(known)})"
+            )
 
 
 def _announced() -> dict[str, EntryPoint]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from linnet.engines.mpi.orders import Problem, read_problem
 from linnet.engines.mpi.share import Left, Share, moves, outputs_of, share
-from linnet.engines.plan import Plan as Calls
+from linnet.engines.task_list import TaskList as Calls
 from linnet.errors import BudgetError, ProgramError
 from linnet.planning.accounting import Transfers, transfers
 from linnet.planning.choosing import choose

@@ -19,16 +19,19 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.engines.driving_tiles import RemoteTiles, check_reach
+from linnet.engines.driving_tiles import check_reach
 from linnet.engines.engine import Outputs, check_inputs, check_out
+from linnet.engines.lifetime import Lifetime
 from linnet.engines.mpi import news
 from linnet.engines.mpi.checkpoint import Checkpoint, forget, name_of
 from linnet.engines.mpi.derived import check_memory, going_on
+from linnet.engines.mpi.leftovers import clear_leftovers
 from linnet.engines.mpi.orders import Order, Problem, code_of, packed_plan, packed_program
 from linnet.engines.mpi.parts import Members
 from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.root import Held, Root
 from linnet.engines.mpi.root_part import RootPart
+from linnet.engines.remote_tiles import RemoteTiles
 from linnet.engines.threads import available_cores
 from linnet.errors import InputError, JobError
 from linnet.events import Events, Sink
@@ -37,7 +40,7 @@ from linnet.planning.cluster import Cluster, Node
 from linnet.planning.plan import Plan
 from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
-from linnet.tiles import Index, Tile, TiledArray, TileKey, amount, human
+from linnet.tiles import Index, Tile, TiledArray, TileKey, amount, count, human
 
 _jobs = itertools.count(1)
 _lock = threading.Lock()
@@ -53,6 +56,7 @@ class MPI:
     """
 
     shares_memory = False
+    deterministic = True
 
     def __init__(
         self,
@@ -70,8 +74,8 @@ class MPI:
         `every` so many seconds all that is still needed. A job that was killed goes on from there when it is
         started again.
         """
-        if workers is not None and workers < 1:
-            raise InputError(f"workers={workers}: give at least 1, or None for a share of the cores")
+        if workers is not None:
+            workers = count(workers, instead="None for a share of the cores")
         if not isinstance(policy, str):
             raise InputError(
                 f"policy={policy!r}: give the name of a policy; every rank makes the plan for itself, and "
@@ -87,6 +91,7 @@ class MPI:
         """Tasks that run side by side, on all ranks together."""
         self.checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
         self.every = every
+        self._life = Lifetime()
         self._names: dict[str, int] = {}
         self._counting = threading.Lock()
         self._moved, self._given, self._peak = np.zeros((3, self.cluster.count), np.int64)
@@ -104,6 +109,7 @@ class MPI:
         Results without a place in `out` stay with the ranks until somebody looks at them. Ctrl-C breaks the
         run off: no further task starts, and kernels in flight end unheard.
         """
+        self._life.check()
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         check_reach(bound, inputs)
@@ -125,10 +131,11 @@ class MPI:
             raise
         outputs = part.outcome(_present(part, inputs, held))
         self._count(part)
-        return outputs
+        return outputs.kept_by(self._life)
 
-    def planned(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan:
+    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan:
         """The plan that a run of this program on these inputs follows."""
+        self._life.check()
         homes = {
             TileKey(name, index): ref.rank
             for name, refs in self._split(inputs)[1].items()
@@ -191,6 +198,13 @@ class MPI:
                 tiles = {index: array.tile(index) for index in array.layout.indices()}
             mine[name] = TiledArray(array.layout, array.dtype, tiles)
         return mine, held
+
+    def close(self) -> None:
+        """Run nothing any more, and have the ranks let go of tiles that they kept.
+
+        The ranks themselves were started by `mpiexec`, and serve other engines: they end with this process.
+        """
+        self._life.end(repr(self))
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`, in the memory of rank 0."""
@@ -266,6 +280,7 @@ def connected() -> tuple[Root, list[int]]:
         if _root is None:
             peers = Peers()
             cores = _cores(peers)
+            clear_leftovers()
             if peers.rank:
                 _serve(peers)
             root = Root(peers)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.engines.driving_tiles import RemoteTiles
 from linnet.engines.mpi.messages import Header, Kind
 from linnet.engines.mpi.parts import Runs, below
 from linnet.engines.mpi.peers import Peers
+from linnet.engines.remote_tiles import RemoteTiles
 from linnet.tiles import Tile, TiledArray
 
 

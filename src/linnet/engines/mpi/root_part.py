@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import linnet.errors as errors
-from linnet.engines.driving_tiles import Parcel, RemoteOutputs, RemoteTiles
 from linnet.engines.mpi import news
 from linnet.engines.mpi.derived import Derived
 from linnet.engines.mpi.messages import Header, Kind
 from linnet.engines.mpi.orders import Order
 from linnet.engines.mpi.parts import Part
 from linnet.engines.mpi.root import Held, Root
+from linnet.engines.remote_tiles import Parcel, RemoteOutputs, RemoteTiles
 from linnet.engines.telling import Telling
-from linnet.errors import JobError, KernelError, LinAlgError, LinnetError
+from linnet.errors import JobError, KernelError, LinAlgError, LinnetError, named_kind
 from linnet.events import Event, Sink
 from linnet.programs import BoundProgram, Out, Task
 from linnet.programs.shapes import operands
@@ -283,7 +283,11 @@ def read_failure(data: Any, bound: BoundProgram, rank: int) -> LinnetError:
     if made in (KernelError, LinAlgError) and task is not None:
         found = Task(*task)
         tiles = tuple(dict.fromkeys(operands(bound.call(found).args)))
-        return made(f"{message}\n  on rank {rank}", task=found, tiles=tiles, where=bound.where(found))
+        where = bound.where(found)
+        if made is LinAlgError:  # what is wrong with a matrix is so everywhere, and said in the same words
+            return LinAlgError(message, task=found, tiles=tiles, where=where)
+        told = f"{message}\n  on rank {rank}"
+        return KernelError.of(named_kind(message), told, task=found, tiles=tiles, where=where)
     if isinstance(made, type) and issubclass(made, LinnetError):
         return made(message)
     where = f"\n  in {bound.where(Task(*task))}" if task is not None else ""

@@ -25,6 +25,7 @@ from linnet.engines.mpi.share import STORE, Share
 from linnet.engines.mpi.tiles import RankTiles
 from linnet.engines.pool import POOL
 from linnet.engines.telling import Telling
+from linnet.kernels.surroundings import in_a_worker
 from linnet.programs import Task
 from linnet.tiles import Tile, TiledArray, TileKey
 
@@ -263,7 +264,7 @@ class Work:
         finished: tuple[int, Done] | None = None
         index: int | None = None
         try:
-            with np.errstate(**self._errors):
+            with np.errstate(**self._errors), in_a_worker():
                 while (index := self._step(slot, finished)) is not None:
                     finished = index, self._execute(index, slot)
         except BaseException as error:

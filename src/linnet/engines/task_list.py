@@ -24,10 +24,10 @@ _DOUBT = 4
 """How many times longer than the last task of its statement one is believed to take, however long it took."""
 
 _lock = threading.Lock()
-_plans: weakref.WeakKeyDictionary[BoundProgram, Plan] = weakref.WeakKeyDictionary()
+_plans: weakref.WeakKeyDictionary[BoundProgram, TaskList] = weakref.WeakKeyDictionary()
 
 
-class Plan:
+class TaskList:
     """Tasks of a bound program by number, and how long those of each statement take."""
 
     def __init__(self, bound: BoundProgram) -> None:
@@ -41,7 +41,7 @@ class Plan:
         self._bytes = 0
 
     @classmethod
-    def of(cls, bound: BoundProgram) -> Plan:
+    def of(cls, bound: BoundProgram) -> TaskList:
         """The plan of a bound program, made now or before."""
         with _lock:
             plan = _plans.get(bound)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from linnet.engines import Threads
-from linnet.engines.plan import Plan
+from linnet.engines.task_list import TaskList
 from linnet.errors import ProgramError
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
@@ -49,7 +49,7 @@ def test_calls_by_number_are_those_of_the_program():
                 B[i] = scale_of(A[i], i)
 
     bound = triangle.bind(N=7)
-    plan = Plan.of(bound)
+    plan = TaskList.of(bound)
     tasks = [plan.task(number) for number in range(len(plan.arrays))]
     assert sorted(tasks) == sorted(bound.tasks())
     assert [plan.call(number) for number in range(len(tasks))] == [bound.call(task) for task in tasks]
@@ -67,8 +67,8 @@ def test_an_error_in_a_scalar_names_the_task():
 
 def test_a_plan_lives_as_long_as_its_bound_program():
     bound = waits.bind(N=3)
-    plan = weakref.ref(Plan.of(bound))
-    assert Plan.of(bound) is plan()
+    plan = weakref.ref(TaskList.of(bound))
+    assert TaskList.of(bound) is plan()
     del bound
     gc.collect()
     assert plan() is None
@@ -76,7 +76,7 @@ def test_a_plan_lives_as_long_as_its_bound_program():
 
 def test_times_are_forgotten_when_arrays_grow():
     bound = waits.bind(N=2)
-    plan = Plan(bound)
+    plan = TaskList(bound)
     plan.expect(naps(0, 0))
     plan.took(0, 1e-6)
     plan.expect(naps(0, 0))
@@ -86,7 +86,7 @@ def test_times_are_forgotten_when_arrays_grow():
 
 
 def test_one_long_time_is_not_believed_and_a_second_and_third_are():
-    plan = Plan(waits.bind(N=1))
+    plan = TaskList(waits.bind(N=1))
     plan.took(0, 15e-6)
     plan.took(0, 5e-3)
     plan.took(0, 15e-6)
@@ -114,7 +114,7 @@ def test_long_tasks_run_on_other_threads_than_the_callers():
 
 
 def test_tiny_tasks_at_the_edge_of_a_statement_do_not_hide_that_others_are_long():
-    plan = Plan(waits.bind(N=1))
+    plan = TaskList(waits.bind(N=1))
     plan.took(0, 2e-6)
     for _ in range(2):
         assert plan.short(0)

@@ -3,7 +3,7 @@
     import linnet as ln
 
 What works today: lazy arrays under NumPy's and the array API standard's names (`ln.asarray`,
-`ln.random`, `ln.fft`), dense linear algebra (`ln.linalg`), the tile programs both are made of
+`ln.random`, `ln.fft`, `ln.stats`), dense linear algebra (`ln.linalg`), the tile programs both are made of
 (`ln.tile_program`, `ln.kernel`), files and object stores (`ln.from_zarr`, `ln.read_csv`, …), a
 threads engine, and stateless workers that may die at any moment (`ln.submit`). See the
 documentation for what is to come.
@@ -15,7 +15,9 @@ from linnet.errors import (
     AddressError,
     BindError,
     BudgetError,
+    DamagedLedgerError,
     DamagedTileError,
+    EngineClosedError,
     FileDeniedError,
     FileError,
     FileMissingError,
@@ -35,6 +37,7 @@ from linnet.errors import (
     SingleAssignmentError,
     StoreError,
     UnknownKernelError,
+    UnreachableError,
     UnwrittenTileError,
     WireError,
 )
@@ -53,7 +56,7 @@ from linnet.programs import (
 from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
-    from linnet import fft, linalg, random
+    from linnet import fft, linalg, random, stats
     from linnet.planning.cluster import Cluster, Link, Node
     from linnet.session import init
 
@@ -61,42 +64,49 @@ __version__ = "0.1.0.dev0"
 
 _ARRAYS = frozenset(
     """
-    Array BlockView Job __array_api_version__ __array_namespace_info__ abs absolute acos acosh add
-    all allclose amax amin angle any append apply_along_axis apply_gufunc apply_over_axes arange
-    arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition argsort argtopk
-    argwhere around array array_equal array_equiv array_split asanyarray asarray asarray_chkfinite
-    ascontiguousarray asfortranarray asin asinh astype atan atan2 atanh atleast_1d atleast_2d
-    atleast_3d attach average bartlett bincount bitwise_and bitwise_count bitwise_invert
-    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman block bool
-    broadcast_arrays broadcast_shapes broadcast_to can_cast cbrt ceil choose clip column_stack
-    common_type complex128 complex64 compress compute concat concatenate conj conjugate convolve
-    copy copysign copyto corrcoef correlate cos cosh count_nonzero cov cross cumprod cumsum
-    cumulative_prod cumulative_sum deg2rad degrees delete diag diag_indices diag_indices_from
-    diagflat diagonal diff digitize divide divmod dot dsplit dstack e ediff1d einsum einsum_path
-    empty empty_like equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal finfo fix
-    flatnonzero flip fliplr flipud float16 float32 float64 float_power floor floor_divide fmax fmin
-    fmod frexp from_dlpack from_hdf5 from_npy from_npz from_zarr frombuffer fromfunction fromiter
-    full full_like gcd geomspace gradient greater greater_equal hamming hanning heaviside histogram
-    histogram2d histogram_bin_edges histogramdd hsplit hstack hypot i0 identity iinfo imag indices
-    inf inner insert int16 int32 int64 int8 interp intersect1d invert isclose iscomplex iscomplexobj
-    isdtype isfinite isin isinf isnan isnat isneginf isposinf isreal isrealobj ix_ kaiser kron lcm
-    ldexp left_shift less less_equal lexsort lib linspace log log10 log1p log2 logaddexp logaddexp2
-    logical_and logical_not logical_or logical_xor logspace map_blocks map_overlap mask_indices
-    matmul matrix_transpose matvec max maximum may_share_memory mean median meshgrid min
-    min_scalar_type minimum mod modf moveaxis multiply nan nan_to_num nanargmax nanargmin nancumprod
-    nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar
-    ndim negative newaxis nextafter nonzero not_equal ones ones_like outer packbits pad partition
-    percentile permute_dims persist pi piecewise place plan polyadd polyder polyfit polyint polymul
-    polysub polyval positive pow power prod promote_types ptp put put_along_axis putmask quantile
-    rad2deg radians ravel ravel_multi_index read_csv read_parquet real real_if_close rechunk
-    reciprocal remainder repeat require reshape resize result_type right_shift rint roll rollaxis
-    rot90 round searchsorted select setdiff1d setxor1d shape shares_memory sign signbit sin sinc
-    sinh size sort sort_complex spacing split sqrt square squeeze stack std submit subtract sum
-    swapaxes take take_along_axis tan tanh tensordot tile to_csv to_hdf5 to_npy to_parquet to_zarr
-    topk trace transpose trapezoid tri tril tril_indices tril_indices_from trim_zeros triu
-    triu_indices triu_indices_from true_divide trunc uint16 uint32 uint64 uint8 union1d unique
-    unique_all unique_counts unique_inverse unique_values unpackbits unravel_index unstack unwrap
-    vander var vdot vecdot vecmat vectorize vsplit vstack where zeros zeros_like
+    Array BlockView Job __array_api_version__ __array_namespace_info__ abs absolute acos acosh
+    add all allclose amax amin angle any append apply_along_axis apply_gufunc apply_over_axes
+    arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition
+    argsort argtopk argwhere around array array2string array_equal array_equiv array_repr
+    array_split array_str as_gufunc asanyarray asarray asarray_chkfinite ascontiguousarray
+    asfortranarray asin asinh astype atan atan2 atanh atleast_1d atleast_2d atleast_3d attach
+    average bartlett base_repr binary_repr bincount bitwise_and bitwise_count bitwise_invert
+    bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor blackman block
+    blockwise bool broadcast_arrays broadcast_shapes broadcast_to busday_count busday_offset
+    can_cast cbrt ceil choose clip coarsen column_stack common_type complex128 complex64
+    compress compute concat concatenate conj conjugate convolve copy copysign copyto corrcoef
+    correlate cos cosh count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum
+    datetime_data deg2rad degrees delete diag diag_indices diag_indices_from diagflat diagonal
+    diff digitize divide divmod dot dsplit dstack e ediff1d einsum einsum_path empty empty_like
+    equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal finfo fix flatnonzero flip
+    fliplr flipud float16 float32 float64 float_power floor floor_divide fmax fmin fmod
+    format_float_positional format_float_scientific frexp from_dlpack from_hdf5 from_npy
+    from_npz from_zarr frombuffer fromfile fromfunction fromiter frompyfunc fromstring full
+    full_like gcd genfromtxt geomspace get_printoptions gradient greater greater_equal hamming
+    hanning heaviside histogram histogram2d histogram_bin_edges histogramdd hsplit hstack hypot
+    i0 identity iinfo imag indices inf inner insert int16 int32 int64 int8 interp intersect1d
+    invert is_busday isclose iscomplex iscomplexobj isdtype isfinite isfortran isin isinf isnan
+    isnat isneginf isposinf isreal isrealobj isscalar issubdtype iterable ix_ kaiser kron lcm
+    ldexp left_shift less less_equal lexsort lib linspace load loadtxt log log10 log1p log2
+    logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logspace map_blocks
+    map_overlap mask_indices matmul matrix_transpose matvec max maximum may_share_memory mean
+    median meshgrid mgrid min min_scalar_type minimum mintypecode mod modf moveaxis multiply nan
+    nan_to_num nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin
+    nanpercentile nanprod nanquantile nanstd nansum nanvar ndarray ndim negative newaxis
+    nextafter nonzero not_equal ogrid ones ones_like outer overlap packbits pad partition
+    percentile permute_dims persist pi piecewise place plan poly polyadd polyder polydiv polyfit
+    polyint polymul polysub polyval positive pow power printoptions prod promote_types ptp put
+    put_along_axis putmask quantile rad2deg radians ravel ravel_multi_index read_csv
+    read_parquet real real_if_close rechunk reciprocal remainder repeat require reshape
+    reshape_blockwise resize result_type right_shift rint roll rollaxis roots rot90 round save
+    savetxt savez savez_compressed searchsorted select set_printoptions setdiff1d setxor1d shape
+    shares_memory sign signbit sin sinc sinh size sort sort_complex spacing split sqrt square
+    squeeze stack std store submit subtract sum swapaxes take take_along_axis tan tanh tensordot
+    tile to_csv to_hdf5 to_npy to_parquet to_zarr topk trace transpose trapezoid tri tril
+    tril_indices tril_indices_from trim_overlap trim_zeros triu triu_indices triu_indices_from
+    true_divide trunc typename uint16 uint32 uint64 uint8 unify_chunks union1d unique unique_all
+    unique_counts unique_inverse unique_values unpackbits unravel_index unstack unwrap vander
+    var vdot vecdot vecmat vectorize vsplit vstack where zeros zeros_like
     """.split()  # noqa: SIM905 # a list this long reads better as a text
 )
 """Names of the arrays' chapters, known without importing these: a test compares them."""
@@ -113,7 +123,9 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "BoundProgram",
     "BudgetError",
     "Cluster",
+    "DamagedLedgerError",
     "DamagedTileError",
+    "EngineClosedError",
     "FileDeniedError",
     "FileError",
     "FileMissingError",
@@ -144,6 +156,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "TileKey",
     "TileProgram",
     "UnknownKernelError",
+    "UnreachableError",
     "UnwrittenTileError",
     "WireError",
     "__version__",
@@ -152,6 +165,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "kernel",
     "linalg",
     "random",
+    "stats",
     "tile_program",
     *sorted(_ARRAYS | _BRIDGES),
 ]
@@ -161,7 +175,7 @@ def __getattr__(name: str) -> Any:
     """Engines and namespaces are imported when first used: they take longer than all the rest."""
     from importlib import import_module
 
-    if name in ("fft", "linalg", "random"):
+    if name in ("fft", "linalg", "random", "stats"):
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init

@@ -10,59 +10,67 @@ array([[2., 0.],
 >>> bool(np.allclose(a[p], l @ u))
 True
 
-NumPy arrays (or a TiledArray) give NumPy arrays, arrays of ours (`ln.Array`) give arrays of ours. `tile=`
-forces a tile size, `engine=` an engine; without them matrices smaller than 1024 go straight to
-LAPACK, and the engine of the session runs the rest.
+NumPy arrays (or a TiledArray) give NumPy arrays, at once. Arrays of ours (`ln.Array`) give lazy ones: nothing
+runs before somebody asks, and then all of the expression is one program. `tile=` forces a tile size, and for
+NumPy arrays `engine=` an engine; without them matrices smaller than 1024 go straight to LAPACK, and the
+session's engine runs the rest.
 """
 
-from linnet.algorithms.condition import ConditionWarning
-from linnet.algorithms.determinant import SlogdetResult
-from linnet.algorithms.least_squares import LstsqResult
-from linnet.algorithms.lu import LUFactors, LUResult
-from linnet.algorithms.products import symm, syrk, trmm
-from linnet.algorithms.qr import QRResult
-from linnet.algorithms.solve import CholeskyFactors
-from linnet.algorithms.spectral import EighResult, SVDResult
-from linnet.arrays.linear_algebra import (
-    EigResult,
+from linnet.arrays.factors import (
+    CholeskyFactors,
+    LUFactors,
+    LUPermuted,
+    LUResult,
+    QRResult,
     cho_factor,
-    cho_solve,
     cholesky,
-    cond,
-    cross,
-    det,
-    diagonal,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    inv,
-    lstsq,
     lu,
     lu_factor,
-    lu_solve,
+    qr,
+)
+from linnet.arrays.least_squares import LstsqResult, cond, lstsq, matrix_rank, pinv
+from linnet.arrays.linear_algebra import (
+    cross,
+    diagonal,
     matmul,
     matrix_norm,
-    matrix_power,
-    matrix_rank,
     matrix_transpose,
     multi_dot,
     norm,
     outer,
-    pinv,
-    qr,
-    slogdet,
-    solve,
-    solve_triangular,
-    svd,
-    svdvals,
+    symm,
+    syrk,
     tensordot,
     trace,
+    trmm,
     vecdot,
     vector_norm,
 )
+from linnet.arrays.sketches import svd_compressed, tsqr
+from linnet.arrays.spectra import (
+    EighResult,
+    EigResult,
+    SVDResult,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    svd,
+    svdvals,
+)
+from linnet.arrays.systems import (
+    SlogdetResult,
+    cho_solve,
+    det,
+    inv,
+    lu_solve,
+    matrix_power,
+    slogdet,
+    solve,
+    solve_triangular,
+)
 from linnet.arrays.tensor_equations import tensorinv, tensorsolve
-from linnet.errors import LinAlgError
+from linnet.errors import ConditionWarning, LinAlgError
 
 __all__ = [
     "CholeskyFactors",
@@ -70,6 +78,7 @@ __all__ = [
     "EigResult",
     "EighResult",
     "LUFactors",
+    "LUPermuted",
     "LUResult",
     "LinAlgError",
     "LstsqResult",
@@ -106,6 +115,7 @@ __all__ = [
     "solve",
     "solve_triangular",
     "svd",
+    "svd_compressed",
     "svdvals",
     "symm",
     "syrk",
@@ -114,6 +124,7 @@ __all__ = [
     "tensorsolve",
     "trace",
     "trmm",
+    "tsqr",
     "vecdot",
     "vector_norm",
 ]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ways import ENGINE, WAYS
+from ways import run as run_in
 
-from linnet.algorithms.eigh import eigh_tiled, eigvalsh_tiled, hermitian_band, values_only, with_vectors
+from linnet.algorithms.eigh import hermitian_band, values_only, with_vectors
 from linnet.engines import Threads
-from linnet.errors import InputError, LinAlgError
+from linnet.errors import LinAlgError
+from linnet.linalg import eigh, eigvalsh
 from linnet.tiles import TiledArray
 
 pytestmark = pytest.mark.slow  # left to `make test`
 
-ENGINE = Threads(2)
 DTYPES = ["f4", "f8", "c8", "c16"]
 
 
@@ -45,10 +49,11 @@ def errors(a, w, z):
     return residual, np.linalg.norm(z.conj().T @ z - np.eye(len(w)), 1) / eps
 
 
-def check(a, tile, lower=True):
+def check(run, a, tile, lower=True):
     half = np.tril(a) if lower else np.triu(a)
     before = half.copy()
-    w, z = eigh_tiled(half, tile=tile, lower=lower, engine=ENGINE)
+    uplo = "L" if lower else "U"
+    w, z = run("eigh", half, UPLO=uplo, tile=tile)
     assert np.array_equal(half, before)
     assert (w.dtype, z.dtype) == (a.real.dtype, a.dtype)
     assert (np.diff(w) >= 0).all()
@@ -60,7 +65,7 @@ def check(a, tile, lower=True):
     assert ours[1] <= 10 * max(theirs[1], floor)
     eps, scale = np.finfo(a.dtype).eps, np.abs(expected).max(initial=0)
     assert np.abs(w - expected).max(initial=0) <= 10 * floor * eps * scale
-    values = eigvalsh_tiled(half, tile=tile, lower=lower, engine=ENGINE)
+    values = run("eigvalsh", half, UPLO=uplo, tile=tile)
     assert values.dtype == a.real.dtype
     assert np.abs(values - expected).max(initial=0) <= 10 * floor * eps * scale
 
@@ -69,15 +74,18 @@ def check(a, tile, lower=True):
 @pytest.mark.parametrize(
     ("n", "tile"), [(1, 1), (2, 1), (3, 8), (7, 4), (12, 4), (23, 5), (64, 16), (70, 16), (65, 32)]
 )
-def test_against_lapack(dtype, n, tile):
-    check(hermitian(n, n, dtype), tile)
-    check(hermitian(n, n, dtype), tile, lower=False)
+def test_against_lapack(dtype, n, tile, run):
+    check(run, hermitian(n, n, dtype), tile)
+    check(run, hermitian(n, n, dtype), tile, lower=False)
 
 
-@settings(max_examples=15)
-@given(st.integers(1, 24), st.integers(1, 12), st.sampled_from(DTYPES), st.booleans(), st.integers(0, 9))
-def test_any_size_any_tile(n, tile, dtype, lower, seed):
-    check(hermitian(seed, n, dtype), tile, lower)
+@settings(max_examples=30)
+@given(
+    st.integers(1, 24), st.integers(1, 12), st.sampled_from(DTYPES), st.booleans(), st.integers(0, 9),
+    st.sampled_from(WAYS),
+)  # fmt: skip
+def test_any_size_any_tile(n, tile, dtype, lower, seed, way):
+    check(functools.partial(run_in, way), hermitian(seed, n, dtype), tile, lower)
 
 
 HARD = {
@@ -94,34 +102,34 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_hard_matrices(name):
-    check(HARD[name], 32)
+def test_hard_matrices(name, run):
+    check(run, HARD[name], 32)
 
 
 @pytest.mark.parametrize("name", ["graded", "hilbert"])
 @pytest.mark.parametrize("factor", [1e-300, 1e-150, 1e150])
-def test_matrices_of_any_size_of_number(name, factor):
-    check(HARD[name] * factor, 32)
+def test_matrices_of_any_size_of_number(name, factor, run):
+    check(run, HARD[name] * factor, 32)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_larger_matrices(dtype):
-    check(hermitian(0, 700, dtype), 128)
+def test_larger_matrices(dtype, run):
+    check(run, hermitian(0, 700, dtype), 128)
 
 
 def test_empty_matrices_and_integers():
-    w, z = eigh_tiled(np.zeros((0, 0), "c8"))
+    w, z = eigh(np.zeros((0, 0), "c8"))
     assert (w.shape, w.dtype, z.shape, z.dtype) == ((0,), np.float32, (0, 0), np.complex64)
-    assert eigvalsh_tiled(np.zeros((0, 0))).shape == (0,)
-    assert np.allclose(eigvalsh_tiled(np.array([[2, 1], [1, 2]]), tile=1), [1, 3])
+    assert eigvalsh(np.zeros((0, 0))).shape == (0,)
+    assert np.allclose(eigvalsh(np.array([[2, 1], [1, 2]]), tile=1), [1, 3])
 
 
 def test_the_same_bits_on_any_number_of_workers():
     a = hermitian(0, 60, "f8")
-    first = eigh_tiled(a, tile=8, engine=Threads(1))
+    first = eigh(a, tile=8, engine=Threads(1))
     for workers in (2, 3):
-        again = eigh_tiled(a, tile=8, engine=Threads(workers))
+        again = eigh(a, tile=8, engine=Threads(workers))
         assert np.array_equal(again.eigenvalues, first.eigenvalues)
         assert np.array_equal(again.eigenvectors, first.eigenvectors)
 
@@ -132,12 +140,16 @@ def test_programs_are_proved():
     assert values_only().proven
 
 
-def test_what_is_refused():
-    with pytest.raises(LinAlgError, match="need a square matrix; got 2×3"):
-        eigh_tiled(np.ones((2, 3)))
-    with pytest.raises(InputError, match="expected a matrix"):
-        eigvalsh_tiled(np.ones(3))
-    with pytest.raises(InputError, match="square tiles on the diagonal"):
-        eigh_tiled(TiledArray.from_numpy(np.ones((6, 6)), (2, 3)))
+def test_what_is_refused(run):
+    with pytest.raises(LinAlgError, match="eigh takes a square matrix, got 2×3"):
+        run("eigh", np.ones((2, 3)))
+    with pytest.raises(LinAlgError, match="a must be a matrix or a stack of matrices"):
+        run("eigvalsh", np.ones(3))
     with pytest.raises(LinAlgError, match=r"not finite"):
-        eigh_tiled(np.full((6, 6), np.nan), tile=2)
+        run("eigh", np.full((6, 6), np.nan), tile=2)
+
+
+def test_tiles_of_any_form_are_cut_anew():
+    a = hermitian(0, 12, "f8")
+    w, z = eigh(TiledArray.from_numpy(a, (2, 3)), engine=ENGINE)
+    assert np.allclose(a @ z, z * w)

@@ -7,26 +7,20 @@ import pytest
 import scipy.linalg
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from ways import ENGINE, WAYS
+from ways import run as run_in
 
 from linnet.algorithms import lu as module
-from linnet.algorithms.lu import (
-    arranged,
-    lu,
-    lu_factor,
-    order_of,
-    partial,
-    partial_lu,
-    tournament,
-    tournament_lu,
-)
+from linnet.algorithms.lu import determinants, packed, partial, rows_of, substituted, system, tournament
 from linnet.engines import Threads
-from linnet.errors import InputError, LinAlgError
+from linnet.errors import LinAlgError
 from linnet.events import Events, TaskFinished
+from linnet.kernels.pivots import order_of
+from linnet.linalg import lu
 from linnet.tiles import Layout, TiledArray
 
 pytestmark = pytest.mark.slow  # left to `make test`
 
-ENGINE = Threads(2)
 DTYPES = ["f4", "f8", "c8", "c16"]
 
 
@@ -55,23 +49,26 @@ def check(a, p, l, u):
     assert residual(a, p, l, u) <= 40 * max(1, k) * np.finfo(a.dtype).eps
 
 
-@settings(max_examples=30)
-@given(st.integers(1, 40), st.integers(1, 30), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
-@example(m=40, n=37, tile=2, dtype="c16", seed=0)  # more than one group of tiles in a column
-@example(m=37, n=40, tile=2, dtype="f4", seed=0)
-@example(m=39, n=5, tile=2, dtype="f8", seed=0)
-def test_any_shape_any_tile_size(m, n, tile, dtype, seed):
+@settings(max_examples=45)
+@given(
+    st.integers(1, 40), st.integers(1, 30), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9),
+    st.sampled_from(WAYS),
+)  # fmt: skip
+@example(m=40, n=37, tile=2, dtype="c16", seed=0, way="at once")  # more than one group of tiles in a column
+@example(m=37, n=40, tile=2, dtype="f4", seed=0, way="lazily")
+@example(m=39, n=5, tile=2, dtype="f8", seed=0, way="on nodes")
+def test_any_shape_any_tile_size(m, n, tile, dtype, seed, way):
     a = random(seed, m, n, dtype=dtype)
     before = a.copy()
-    check(a, *lu(a, tile=tile, engine=ENGINE))
+    check(a, *run_in(way, "lu", a, tile=tile))
     assert np.array_equal(a, before)
 
 
-@settings(max_examples=20)
-@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 6), st.integers(0, 999))
-def test_matrices_of_few_values_are_often_singular_and_are_factored(m, n, tile, seed):
+@settings(max_examples=40)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(1, 6), st.integers(0, 999), st.sampled_from(WAYS))
+def test_matrices_of_few_values_are_often_singular_and_are_factored(m, n, tile, seed, way):
     a = np.random.default_rng(seed).integers(-1, 2, (m, n)).astype(float)
-    check(a, *lu(a, tile=tile, engine=ENGINE))
+    check(a, *run_in(way, "lu", a, tile=tile))
 
 
 def hard(n):
@@ -106,9 +103,9 @@ def hard(n):
 
 @pytest.mark.parametrize(("n", "tile"), [(90, 5), (100, 32)])
 @pytest.mark.parametrize("name", hard(6))
-def test_hard_matrices_within_ten_times_lapack(name, n, tile):
+def test_hard_matrices_within_ten_times_lapack(name, n, tile, run):
     a = hard(n)[name]
-    p, l, u = lu(a, tile=tile, engine=ENGINE)
+    p, l, u = run("lu", a, tile=tile)
     theirs = scipy.linalg.lu(a, p_indices=True)
     bound = residual(a, np.argsort(theirs[0]), theirs[1], theirs[2])
     assert residual(a, p, l, u) <= 10 * bound + np.finfo(float).eps
@@ -142,19 +139,19 @@ def test_pivots_that_fail_are_replaced_by_partial_pivoting():
 
 def test_partial_pivoting_takes_the_rows_lapack_takes():
     a = random(7, 40, 40)
-    inputs = {"A": TiledArray.from_numpy(a, 7), "I": TiledArray.from_numpy(np.arange(40), 7)}
-    order = ENGINE.run(partial.bind(P=6, Q=6, K=6), inputs)["O"].to_numpy()
+    inputs = {"A": TiledArray.from_numpy(a, 7)}
+    order = ENGINE.run(partial.bind(P=6, Q=6, K=6, side=7, rows=40), inputs)["O"].to_numpy()
     assert np.array_equal(order, lu(a).p)
 
 
 def test_programs_are_proved():
-    for program in (tournament, partial, arranged, tournament_lu, partial_lu):
+    for program in (tournament, partial, rows_of, system, packed, determinants, substituted):
         assert program.proven, program.name
 
 
 def test_the_next_column_does_not_wait_for_the_whole_update():
     for tiles, kernel in ((6, "panel"), (20, "nominate")):
-        bound = tournament.bind(P=tiles, Q=tiles, K=tiles)
+        bound = tournament.bind(P=tiles, Q=tiles, K=tiles, side=2, rows=2 * tiles)
         chosen = next(t for t in bound.tasks() if bound.call(t).kernel == kernel and t.indices[0] == 1)
         parents = {bound.call(t).outputs[0] for t in bound.parents(chosen)}
         assert {key.index[2] for key in parents if not isinstance(key, list) and key.array == "S"} == {1}
@@ -162,27 +159,28 @@ def test_the_next_column_does_not_wait_for_the_whole_update():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n"), [(9, 9), (14, 6), (6, 14)])
-def test_kept_factors_are_laid_out_as_scipy_does(m, n, dtype):
+def test_kept_factors_are_laid_out_as_scipy_does(m, n, dtype, run):
     a = random(m, m, n, dtype=dtype)
-    packed, piv = lu_factor(a, tile=4, engine=ENGINE)
+    packed, piv = run("lu_factor", a, tile=4)
     k = min(m, n)
     lower = np.tril(packed[:, :k], -1) + np.eye(m, k)
     assert len(piv) == k
-    assert np.allclose(a[order_of(piv, m)], lower @ np.triu(packed[:k]), atol=1e-4)
+    (order,) = order_of(piv, [np.arange(m)], 0)
+    assert np.allclose(a[order], lower @ np.triu(packed[:k]), atol=1e-4)
     if m == n:
         assert np.allclose(a @ scipy.linalg.lu_solve((packed, piv), a), a, atol=1e-3)
 
 
-def test_stacks_and_empty_matrices():
+def test_stacks_and_empty_matrices(run):
     a = random(0, 2, 3, 7, 5)
-    p, l, u = lu(a, tile=3, engine=ENGINE)
+    p, l, u = run("lu", a, tile=3)
     assert (p.shape, l.shape, u.shape) == ((2, 3, 7), (2, 3, 7, 5), (2, 3, 5, 5))
     assert np.allclose(np.take_along_axis(a, p[..., None], axis=-2), l @ u)
     for shape in [(0, 0), (0, 3), (3, 0)]:
-        p, l, u = lu(np.zeros(shape))
+        p, l, u = run("lu", np.zeros(shape))
         assert (p.shape, l.shape, u.shape) == (shape[:1], (shape[0], 0), (0, shape[1]))
-    assert lu(np.zeros((0, 4, 3))).l.shape == (0, 4, 3)
-    assert lu_factor(np.zeros((2, 3, 3))).piv.shape == (2, 3)
+    assert run("lu", np.zeros((0, 4, 3))).l.shape == (0, 4, 3)
+    assert run("lu_factor", np.zeros((2, 3, 3))).piv.shape == (2, 3)
 
 
 def test_tiled_input_of_uneven_cut():
@@ -200,11 +198,11 @@ def test_results_are_the_same_on_any_number_of_workers():
             assert np.array_equal(mine, theirs)
 
 
-def test_integers_are_computed_in_float64_and_numbers_that_are_none_stay():
-    assert lu(np.array([[2, 1], [4, 3]])).u.dtype == np.float64
+def test_integers_are_computed_in_float64_and_numbers_that_are_none_stay(run):
+    assert run("lu", np.array([[2, 1], [4, 3]])).u.dtype == np.float64
     a = random(3, 9, 9)
     a[4, 4] = np.nan
-    assert np.isnan(lu(a, tile=4, engine=ENGINE).u).any()
+    assert np.isnan(run("lu", a, tile=4).u).any()
 
 
 def test_what_is_refused():
@@ -212,21 +210,19 @@ def test_what_is_refused():
         LinAlgError, match=r"a must be a matrix or a stack of matrices, got an array of shape \(3,\)"
     ):
         lu(np.ones(3))
-    wide = TiledArray.from_numpy(np.ones((6, 6)), (2, 3))
-    with pytest.raises(InputError, match="LU takes square tiles on the diagonal"):
-        lu(wide)
-    low = TiledArray.from_numpy(np.ones((6, 3)), (2, 3))
-    with pytest.raises(
-        InputError, match="at least as high as wide where there are tiles below; got 2×3 in row 0"
-    ):
-        lu(low)
+
+
+def test_tiles_of_any_form_are_cut_anew():
+    a = random(5, 6, 6)
+    check(a, *lu(TiledArray.from_numpy(a, (2, 3)), engine=ENGINE))
+    check(a[:, :3], *lu(TiledArray.from_numpy(a[:, :3], (2, 3)), engine=ENGINE))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", hard(6))
-def test_hard_matrices_of_some_size(name):
+def test_hard_matrices_of_some_size(name, run):
     a = hard(900)[name]
-    p, l, u = lu(a, tile=24)
+    p, l, u = run("lu", a, tile=24)
     theirs = scipy.linalg.lu(a, p_indices=True)
     bound = residual(a, np.argsort(theirs[0]), theirs[1], theirs[2])
     assert residual(a, p, l, u) <= 10 * bound + np.finfo(float).eps

@@ -8,7 +8,7 @@ import pkgutil
 import pytest
 
 import linnet.algorithms
-from linnet.algorithms import gemm
+from linnet.algorithms import lu
 from linnet.algorithms.gemm import block_gemm
 from linnet.programs import BoundProgram, TileProgram
 
@@ -22,8 +22,12 @@ def shipped() -> list[TileProgram]:
         for value in vars(importlib.import_module(f"linnet.algorithms.{module.name}")).values():
             if isinstance(value, TileProgram):
                 found[value.name] = value
-    blocks = [block_gemm(*each) for each in {*gemm._BLOCKS, gemm._ANYWHERE}]
-    return [*found.values(), *blocks]
+    blocks = [block_gemm(*each) for each in ((1, 1), (2, 4), (4, 4))]
+    joined = [
+        lu._joined(trusting, each) for trusting in (True, False) for each in (lu.packed, lu.determinants)
+    ]
+    systems = [lu._with_system(trusting) for trusting in (True, False)]
+    return [*found.values(), *blocks, *joined, *systems]
 
 
 PROGRAMS = shipped()

@@ -8,14 +8,13 @@ from hard_matrices import DTYPES, random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
+from ways import ENGINE, WAYS
+from ways import run as run_in
 
-from linnet.algorithms.pseudo_inverse import pseudo_inverse
-from linnet.engines import Threads
 from linnet.errors import LinAlgError
+from linnet.linalg import pinv
 
 pytestmark = pytest.mark.slow  # left to `make test`
-
-ENGINE = Threads(2)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,58 +36,61 @@ def check(a, inverse, near):
         assert np.abs(left - right).max(initial=0) <= near * max(1.0, np.abs(right).max(initial=0))
 
 
-@settings(max_examples=60)
+@settings(max_examples=90)
 @given(
     st.integers(1, 30), st.integers(1, 9), st.integers(0, 3), st.integers(1, 9), st.sampled_from(DTYPES),
-    st.booleans(), st.integers(0, 9),
+    st.booleans(), st.integers(0, 9), st.sampled_from(WAYS),
 )  # fmt: skip
-def test_any_shape_and_rank(m, n, missing, tile, dtype, turned, seed):
+def test_any_shape_and_rank(m, n, missing, tile, dtype, turned, seed, way):
     rng = np.random.default_rng(seed)
     m, n = (n, m) if turned else (m, n)
     rank = max(1, min(m, n) - missing)
     u, v = (np.linalg.qr(random(rng, (size, rank), dtype))[0] for size in (m, n))
     a = (u * np.linspace(3, 1, rank) @ v.conj().T).astype(dtype)
-    check(a, pseudo_inverse(a, 1e-4, tile=tile, engine=ENGINE), 300 * max(m, n) * np.finfo(dtype).eps)
+    check(a, run_in(way, "pinv", a, rtol=1e-4, tile=tile), 300 * max(m, n) * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("shape", [(150_000, 8), (8, 150_000), (1100, 1000)])
 def test_large_matrices(shape):
     a = random(np.random.default_rng(1), shape)
-    inverse = pseudo_inverse(a, engine=ENGINE)
+    inverse = pinv(a, engine=ENGINE)
     small = inverse @ a if shape[0] >= shape[1] else a @ inverse
     assert np.abs(small - np.eye(min(shape))).max() <= 1e-9
 
 
 @pytest.mark.parametrize("tile", [None, 2])
-def test_stacks_and_tolerances(tile):
+def test_stacks_and_tolerances(tile, run):
     a = random(np.random.default_rng(2), (3, 5, 4))
-    assert np.allclose(pseudo_inverse(a, tile=tile, engine=ENGINE), np.linalg.pinv(a))
+    assert np.allclose(run("pinv", a, tile=tile), np.linalg.pinv(a))
     cuts = np.array([0.0, 0.5, 0.9])
-    assert np.allclose(pseudo_inverse(a, cuts, tile=tile, engine=ENGINE), np.linalg.pinv(a, rcond=cuts))
-    assert pseudo_inverse(np.zeros((3, 0)), tile=tile, engine=ENGINE).shape == (0, 3)
+    assert np.allclose(run("pinv", a, rtol=cuts, tile=tile), np.linalg.pinv(a, rcond=cuts))
+    assert run("pinv", np.zeros((3, 0)), tile=tile).shape == (0, 3)
 
 
 def test_what_is_refused():
     with pytest.raises(LinAlgError, match="must be a matrix or a stack of matrices"):
-        pseudo_inverse(np.ones(3))
+        pinv(np.ones(3))
 
 
-@settings(max_examples=30)
-@given(st.integers(1, 20), st.integers(0, 3), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
-def test_hermitian_matrices_of_any_rank(n, missing, tile, dtype, seed):
+@settings(max_examples=45)
+@given(
+    st.integers(1, 20), st.integers(0, 3), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9),
+    st.sampled_from(WAYS),
+)  # fmt: skip
+def test_hermitian_matrices_of_any_rank(n, missing, tile, dtype, seed, way):
     rng = np.random.default_rng(seed)
     rank = max(1, n - missing)
     u = np.linalg.qr(random(rng, (n, rank), dtype))[0]
     a = (u * np.linspace(3, 1, rank) * rng.choice([-1, 1], rank) @ u.conj().T).astype(dtype)
-    inverse = pseudo_inverse(np.tril(a), 1e-4, hermitian=True, tile=tile, engine=ENGINE)
+    inverse = run_in(way, "pinv", np.tril(a), rtol=1e-4, hermitian=True, tile=tile)
     check(a, inverse, 300 * n * np.finfo(dtype).eps)
 
 
-def test_hermitian_stacks_and_refusals():
+def test_hermitian_stacks_and_refusals(run):
     a = random(np.random.default_rng(3), (3, 5, 5))
     a = a + a.swapaxes(-1, -2)
     for tile in (None, 2):
-        found = pseudo_inverse(a, hermitian=True, tile=tile, engine=ENGINE)
+        found = run("pinv", a, hermitian=True, tile=tile)
         assert np.allclose(found, np.linalg.pinv(a, hermitian=True))
     with pytest.raises(LinAlgError, match="pinv with hermitian=True takes a square matrix, got 2×3"):
-        pseudo_inverse(np.ones((2, 3)), hermitian=True)
+        pinv(np.ones((2, 3)), hermitian=True)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ways import ENGINE, WAYS
+from ways import run as run_in
 
-from linnet.algorithms.svd import svd_band, svd_tiled, svdvals_tiled, values_only, with_vectors
+from linnet.algorithms.svd import svd_band, values_only, with_vectors
 from linnet.engines import Threads
-from linnet.errors import InputError, LinAlgError
+from linnet.errors import LinAlgError
+from linnet.linalg import svd, svdvals
 from linnet.tiles import TiledArray
 
 pytestmark = pytest.mark.slow  # left to `make test`
 
-ENGINE = Threads(2)
 DTYPES = ["f4", "f8", "c8", "c16"]
 SHAPES = [
     (1, 1, 1), (1, 5, 2), (5, 1, 2), (3, 3, 8), (7, 7, 4), (4, 9, 4), (9, 4, 4), (13, 10, 3), (40, 33, 8),
@@ -47,9 +51,9 @@ def errors(a, u, s, vh):
     return residual, left, right
 
 
-def check(a, tile, full=False):
+def check(run, a, tile, full=False):
     before = a.copy()
-    u, s, vh = svd_tiled(a, tile=tile, full_matrices=full, engine=ENGINE)
+    u, s, vh = run("svd", a, tile=tile, full_matrices=full)
     assert np.array_equal(a, before)
     # LAPACK in the precision of the matrix: NumPy takes float32 and complex64 through double.
     expected = scipy.linalg.svd(a, full_matrices=full)
@@ -62,26 +66,26 @@ def check(a, tile, full=False):
         assert ours <= 10 * max(theirs, floor)
     allowed = 10 * floor * np.finfo(a.dtype).eps * expected[1].max(initial=0)
     assert np.abs(s - expected[1]).max(initial=0) <= allowed
-    values = svdvals_tiled(a, tile=tile, engine=ENGINE)
+    values = run("svdvals", a, tile=tile)
     assert values.dtype == s.dtype
     assert np.abs(values - expected[1]).max(initial=0) <= allowed
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), SHAPES)
-def test_against_lapack(dtype, m, n, tile):
+def test_against_lapack(dtype, m, n, tile, run):
     a = random(m * n, m, n, dtype)
-    check(a, tile)
-    check(a, tile, full=True)
+    check(run, a, tile)
+    check(run, a, tile, full=True)
 
 
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(
     st.integers(1, 20), st.integers(1, 20), st.integers(1, 12), st.sampled_from(DTYPES), st.booleans(),
-    st.integers(0, 9),
+    st.integers(0, 9), st.sampled_from(WAYS),
 )  # fmt: skip
-def test_any_shape_any_tile(m, n, tile, dtype, full, seed):
-    check(random(seed, m, n, dtype), tile, full)
+def test_any_shape_any_tile(m, n, tile, dtype, full, seed, way):
+    check(functools.partial(run_in, way), random(seed, m, n, dtype), tile, full)
 
 
 HARD = {
@@ -100,40 +104,40 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
-def test_hard_matrices(name):
-    check(HARD[name], 32)
+def test_hard_matrices(name, run):
+    check(run, HARD[name], 32)
 
 
 @pytest.mark.parametrize("name", ["graded", "hilbert"])
 @pytest.mark.parametrize("factor", [1e-300, 1e-150, 1e150])
-def test_matrices_of_any_size_of_number(name, factor):
-    check(HARD[name] * factor, 32)
+def test_matrices_of_any_size_of_number(name, factor, run):
+    check(run, HARD[name] * factor, 32)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n"), [(600, 600), (900, 300), (300, 500)])
-def test_larger_matrices(dtype, m, n):
-    check(random(0, m, n, dtype), 128)
+def test_larger_matrices(dtype, m, n, run):
+    check(run, random(0, m, n, dtype), 128)
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (3, 0), (0, 4)])
 @pytest.mark.parametrize("full", [False, True])
-def test_empty_matrices(shape, full):
+def test_empty_matrices(shape, full, run):
     a = np.zeros(shape, "c8")
     for ours, theirs in zip(
-        svd_tiled(a, full_matrices=full), np.linalg.svd(a, full_matrices=full), strict=True
+        run("svd", a, full_matrices=full), np.linalg.svd(a, full_matrices=full), strict=True
     ):
         assert (ours.shape, ours.dtype) == (theirs.shape, theirs.dtype)
         assert np.allclose(ours, theirs)
-    assert svdvals_tiled(a).shape == (0,)
+    assert run("svdvals", a).shape == (0,)
 
 
 def test_the_same_bits_on_any_number_of_workers():
     a = random(0, 60, 50, "f8")
-    first = svd_tiled(a, tile=8, engine=Threads(1))
+    first = svd(a, False, tile=8, engine=Threads(1))
     for workers in (2, 3):
-        for ours, theirs in zip(svd_tiled(a, tile=8, engine=Threads(workers)), first, strict=True):
+        for ours, theirs in zip(svd(a, False, tile=8, engine=Threads(workers)), first, strict=True):
             assert np.array_equal(ours, theirs)
 
 
@@ -143,13 +147,22 @@ def test_programs_are_proved():
     assert values_only().proven
 
 
-def test_what_is_refused():
-    with pytest.raises(InputError, match="expected a matrix"):
-        svd_tiled(np.ones(3))
-    with pytest.raises(InputError, match="the SVD takes square tiles on the diagonal"):
-        svdvals_tiled(TiledArray.from_numpy(np.ones((6, 6)), (2, 3)))
-    uneven = TiledArray.from_tiles({(i, j): np.ones((2 + i, 2 + j)) for i in range(3) for j in range(3)})
-    with pytest.raises(InputError, match=r"tiles of one width .* got \[2, 3, 4\]"):
-        svdvals_tiled(uneven)
+def test_what_is_refused(run):
+    with pytest.raises(LinAlgError, match="a must be a matrix or a stack of matrices"):
+        run("svd", np.ones(3))
     with pytest.raises(LinAlgError, match=r"not finite"):
-        svd_tiled(np.full((6, 6), np.nan), tile=2)
+        run("svd", np.full((6, 6), np.nan), tile=2)
+
+
+def test_tiles_of_any_form_are_cut_anew():
+    a = random(0, 9, 9, "f8")
+    expected = np.linalg.svd(a, compute_uv=False)
+    assert np.allclose(svdvals(TiledArray.from_numpy(a, (2, 3)), engine=ENGINE), expected)
+    uneven = TiledArray.from_tiles(
+        {
+            (i, j): a[s:t, u:v].copy()
+            for i, (s, t) in enumerate([(0, 2), (2, 5), (5, 9)])
+            for j, (u, v) in enumerate([(0, 2), (2, 5), (5, 9)])
+        }
+    )
+    assert np.allclose(svdvals(uneven, engine=ENGINE), expected)

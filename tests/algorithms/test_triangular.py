@@ -9,13 +9,14 @@ import pytest
 import scipy.linalg
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ways import ENGINE, WAYS
+from ways import run as run_in
 
-from linnet.algorithms.triangular import backward, forward, solve_triangular
-from linnet.engines import Threads
+from linnet.algorithms.triangular import backward, forward, rows_in_order
 from linnet.errors import InputError, LinAlgError
+from linnet.linalg import solve_triangular
 from linnet.tiles import TiledArray
 
-ENGINE = Threads(2)
 DTYPES = ["f4", "f8", "c8", "c16"]
 
 
@@ -39,7 +40,7 @@ ALL = list(itertools.product([True, False], [0, 1, 2], [True, False], ["left", "
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("lower", "trans", "unit", "side"), ALL)
-def test_every_side(lower, trans, unit, side, dtype):
+def test_every_side(lower, trans, unit, side, dtype, run):
     t = triangle(1, 11, lower, dtype)
     half = np.tril(t) if lower else np.triu(t)
     if unit:
@@ -47,15 +48,13 @@ def test_every_side(lower, trans, unit, side, dtype):
     op = [half, half.T, half.conj().T][trans]
     b = random(2, *((11, 5) if side == "left" else (5, 11)), dtype=dtype)
     for tile in (None, 4):
-        x = solve_triangular(
-            t, b, lower=lower, trans=trans, unit_diagonal=unit, side=side, tile=tile, engine=ENGINE
-        )
+        x = run("solve_triangular", t, b, lower=lower, trans=trans, unit_diagonal=unit, side=side, tile=tile)
         assert (x.shape, x.dtype) == (b.shape, dtype)
         found = op @ x if side == "left" else x @ op
         assert np.abs(found - b).max() <= 200 * np.finfo(dtype).eps
 
 
-@settings(max_examples=25)
+@settings(max_examples=40)
 @given(
     st.integers(1, 24),
     st.integers(1, 12),
@@ -63,23 +62,24 @@ def test_every_side(lower, trans, unit, side, dtype):
     st.booleans(),
     st.sampled_from("CF"),
     st.integers(0, 9),
+    st.sampled_from(WAYS),
 )
-def test_any_size_any_tile_any_memory_order(n, columns, tile, lower, order, seed):
+def test_any_size_any_tile_any_memory_order(n, columns, tile, lower, order, seed, way):
     t = np.asarray(triangle(seed, n, lower, "f8"), order=order)
     b = random(seed + 1, n, columns)
-    x = solve_triangular(t, b, lower=lower, tile=tile, engine=ENGINE)
+    x = run_in(way, "solve_triangular", t, b, lower=lower, tile=tile)
     assert np.allclose(x, scipy.linalg.solve_triangular(t, b, lower=lower))
 
 
-def test_vectors_stacks_tiled_and_empty():
+def test_vectors_stacks_tiled_and_empty(run):
     t = np.stack([triangle(i, 7, True, "f8") for i in range(3)])
     b = random(0, 3, 7, 2)
-    x = solve_triangular(t, b, lower=True, tile=3, engine=ENGINE)
+    x = run("solve_triangular", t, b, lower=True, tile=3)
     assert np.allclose(np.tril(t) @ x, b)
     v = b[0, :, 0]
-    assert np.allclose(np.tril(t[0]) @ solve_triangular(t[0], v, lower=True, tile=3, engine=ENGINE), v)
-    assert np.allclose(solve_triangular(t[0], v, lower=True, side="right") @ np.tril(t[0]), v)
-    assert np.allclose(np.tril(t) @ solve_triangular(t, v, lower=True)[..., None], v[:, None])
+    assert np.allclose(np.tril(t[0]) @ run("solve_triangular", t[0], v, lower=True, tile=3), v)
+    assert np.allclose(run("solve_triangular", t[0], v, lower=True, side="right") @ np.tril(t[0]), v)
+    assert np.allclose(np.tril(t) @ run("solve_triangular", t, v, lower=True)[..., None], v[:, None])
     tiled = TiledArray.from_numpy(t[0], 3)
     assert np.allclose(np.tril(t[0]) @ solve_triangular(tiled, v, lower=True, engine=ENGINE), v)
     right = TiledArray.from_numpy(b[0], (3, 2))
@@ -92,21 +92,22 @@ def test_vectors_stacks_tiled_and_empty():
 def test_programs_are_proved():
     assert forward.proven
     assert backward.proven
+    assert rows_in_order.proven
 
 
-def test_what_is_refused():
+def test_what_is_refused(run):
     t = np.diag([1.0, 2.0, 0.0, 4.0])
     for tile, place in ((None, r"row 2 of tile \(0, 0\)"), (2, r"row 0 of tile \(1, 1\)")):
         with pytest.raises(
             LinAlgError, match=f"the matrix is singular: its leading minor of order 3 is zero .{place}"
         ):
-            solve_triangular(t, np.ones(4), tile=tile)
-    assert solve_triangular(t, np.ones(4), unit_diagonal=True).tolist() == [1.0] * 4
+            run("solve_triangular", t, np.ones(4), tile=tile)
+    assert run("solve_triangular", t, np.ones(4), unit_diagonal=True).tolist() == [1.0] * 4
     with pytest.raises(InputError, match="trans 'X' is not known"):
-        solve_triangular(np.eye(2), np.ones(2), trans="X")
+        run("solve_triangular", np.eye(2), np.ones(2), trans="X")
     with pytest.raises(InputError, match="side 'up' is not known"):
-        solve_triangular(np.eye(2), np.ones(2), side="up")
+        run("solve_triangular", np.eye(2), np.ones(2), side="up")
     with pytest.raises(LinAlgError, match="the triangle is 2×2 but b has 3 rows"):
-        solve_triangular(np.eye(2), np.ones(3))
+        run("solve_triangular", np.eye(2), np.ones(3))
     with pytest.raises(LinAlgError, match="solve_triangular takes a square matrix, got 2×3"):
-        solve_triangular(np.ones((2, 3)), np.ones(3))
+        run("solve_triangular", np.ones((2, 3)), np.ones(3))

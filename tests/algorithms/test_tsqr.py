@@ -8,18 +8,22 @@ from hard_matrices import DTYPES, as_good_as_lapack, errors, hard_matrices, rand
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
+from ways import ENGINE, WAYS
+from ways import run as run_in
 
-from linnet.algorithms.qr import qr_factors
-from linnet.algorithms.tsqr import leaf_rows, tall_skinny_qr, tall_skinny_r, tsqr_with_q
-from linnet.engines import Threads
-from linnet.errors import InputError
+from linnet import linalg
+from linnet.algorithms.tsqr import leaf_rows, tsqr, tsqr_with_q
 from linnet.events import Events, Metrics
 from linnet.kernels import tall
 from linnet.tiles import TiledArray
 
 pytestmark = pytest.mark.slow  # left to `make test`
 
-ENGINE = Threads(2)
+
+def tree(program, a, tile, events=None):
+    """The results of a tree on any matrix, its leaves so many rows (never fewer than it has columns)."""
+    leaves = TiledArray.from_numpy(a, (max(tile, a.shape[1]), max(1, a.shape[1])))
+    return ENGINE.run(program.bind(N=leaves.grid[0]), {"A": leaves}, events=events)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -31,27 +35,31 @@ def one_blas_thread():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), [(700, 6, 40), (300, 30, 100), (257, 1, 16), (64, 8, 8)])
-def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile):
+def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile, run):
     for name, a in hard_matrices(m, n, dtype):
         before = a.copy()
-        q, r = (each.to_numpy() for each in tall_skinny_qr(a, tile=tile, engine=ENGINE))
+        q, r = run("qr", a, tile=tile)
         assert q.dtype == r.dtype == a.dtype
         as_good_as_lapack(a, q, r, name)
         assert np.array_equal(a, before)
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 60), st.integers(0, 5), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9))
-def test_any_shape_any_leaf(m, n, tile, dtype, seed):
+@given(
+    st.integers(0, 60), st.integers(0, 5), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9),
+    st.sampled_from(WAYS),
+)  # fmt: skip
+def test_any_shape_any_leaf(m, n, tile, dtype, seed, way):
     a = random(np.random.default_rng(seed), (m, n), dtype)
-    q, r = (each.to_numpy() for each in tall_skinny_qr(a, tile=tile, engine=ENGINE))
     k = min(m, n)
-    assert (q.shape, r.shape, q.dtype) == ((m, k), (k, n), a.dtype)
-    for mine in errors(a, q, r):
-        assert mine <= 30 * max(1, m)
-    alone = tall_skinny_r(a, tile=tile, engine=ENGINE).to_numpy()
-    assert alone.shape == r.shape
-    assert np.allclose(np.abs(alone), np.abs(r), atol=1000 * np.finfo(a.dtype).eps * max(1, m))
+    made, named = tree(tsqr_with_q, a, tile), run_in(way, "qr", a, tile=tile)
+    alone = tree(tsqr, a, tile)["R"].to_numpy(), run_in(way, "qr", a, mode="r", tile=tile)
+    for (q, r), triangle in zip(((made["O"].to_numpy(), made["R"].to_numpy()), named), alone, strict=True):
+        assert (q.shape, r.shape, q.dtype) == ((m, k), (k, n), a.dtype)
+        for mine in errors(a, q, r):
+            assert mine <= 30 * max(1, m)
+        assert triangle.shape == r.shape
+        assert np.allclose(np.abs(triangle), np.abs(r), atol=1000 * np.finfo(a.dtype).eps * max(1, m))
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 15, 16, 17, 255, 256, 257, 300])
@@ -59,7 +67,8 @@ def test_any_number_of_leaves(leaves):
     a = random(np.random.default_rng(leaves), (leaves * 3 - 1, 2))
     metrics, events = Metrics(), Events()
     metrics.listen(events)
-    q, r = tall_skinny_qr(a, tile=3, engine=ENGINE, events=events)
+    found = tree(tsqr_with_q, a, 3, events)
+    q, r = found["O"], found["R"]
     assert metrics.kernels["tall_qr"].tasks == leaves
     as_good_as_lapack(a, q.to_numpy(), r.to_numpy())
 
@@ -94,16 +103,17 @@ def test_a_tall_matrix_goes_to_the_tree():
     a = random(np.random.default_rng(5), (150_000, 8))
     metrics, events = Metrics(), Events()
     metrics.listen(events)
-    q, r = qr_factors(a, engine=ENGINE, events=events)
+    q, r = linalg.qr(a, engine=ENGINE, events=events)
     assert metrics.kernels["tall_qr"].tasks == -(-150_000 // leaf_rows(8))
     as_good_as_lapack(a, q, r)
-    alone = qr_factors(a, "r", engine=ENGINE)
+    alone = linalg.qr(a, "r", engine=ENGINE)
     assert np.allclose(np.abs(alone), np.abs(r))
 
 
-def test_an_error_tells_how_leaves_are_cut():
-    with pytest.raises(InputError, match="TSQR takes a matrix in one column of tiles"):
-        tall_skinny_qr(TiledArray.from_numpy(np.ones((6, 6)), (2, 3)))
+def test_leaves_of_any_form_are_cut_anew():
+    a = random(np.random.default_rng(6), (60, 6))
+    as_good_as_lapack(a, *linalg.qr(TiledArray.from_numpy(a, (2, 3)), engine=ENGINE))
+    as_good_as_lapack(a, *linalg.qr(TiledArray.from_numpy(a, (17, 6)), engine=ENGINE))
 
 
 def test_sixteen_triangles_are_joined_at_a_time():

@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.algorithms.cholesky import factor
-from linnet.algorithms.gemm import product
-from linnet.algorithms.qr import qr_factors
-from linnet.algorithms.solve import solve
+import linnet as ln
+from linnet import linalg
 from linnet.algorithms.tuning import tile_size
 from linnet.engines import Threads
 from linnet.errors import InputError
@@ -26,7 +24,7 @@ def test_sizes_are_positive_multiples_and_within_bounds(rows, columns, kind, dty
     assert side == tile_size((columns, rows), dtype, kind)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS[:-2])  # a band has one width, whatever the size
 def test_large_matrices_have_at_least_eight_by_eight_tiles(kind):
     for n in (2048, 3000, 4096, 5000, 8192):
         assert n / tile_size((n, n), np.float64, kind) > 7
@@ -59,9 +57,17 @@ def test_algorithms_choose_tiles_that_fit_the_budget():
     a = rng.standard_normal((1100, 1100))
     engine = Threads(2, memory="4 MB")
     positive = a @ a.T + 1100 * np.eye(1100)
-    lower = factor(positive, engine=engine)
+    lower = linalg.cholesky(positive, engine=engine)
     assert np.allclose(lower @ lower.T, positive)
-    assert np.allclose(product(a, a, engine=engine), a @ a)
-    assert np.allclose(a @ solve(a, a[:, :3], engine=engine), a[:, :3])
-    r = qr_factors(a, "r", engine=engine)
+    assert np.allclose(linalg.matmul(a, a, engine=engine), a @ a)
+    assert np.allclose(a @ linalg.solve(a, a[:, :3], engine=engine), a[:, :3])
+    r = linalg.qr(a, "r", engine=engine)
     assert np.allclose(r.T @ r, a.T @ a)
+    with ln.init(engine):
+        x = ln.asarray(a)
+        lower = linalg.cholesky(ln.asarray(positive)).compute()
+        assert np.allclose(lower @ lower.T, positive)
+        assert np.allclose((x @ x).compute(), a @ a)
+        assert np.allclose(a @ linalg.solve(x, x[:, :3]).compute(), a[:, :3])
+        r = linalg.qr(x, "r").compute()
+        assert np.allclose(r.T @ r, a.T @ a)

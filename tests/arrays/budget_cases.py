@@ -343,11 +343,67 @@ def _random_sorted(data: Data) -> Any:
     yield all((np.diff(part) >= 0).all() for (part,) in pieces(got))
 
 
+def _svd_tall(data: Data) -> Any:
+    """Through QR by a tree: U is as large as the matrix, and kept."""
+    x = data.matrix()
+
+    u, s, vh = yield lambda: ln.persist(ln.linalg.svd(ln.asarray(x), full_matrices=False))
+    squares = np.linalg.eigvalsh(sum(part.T @ part for (part,) in pieces(x)))[::-1]
+    values, vectors = ln.compute((s, vh))
+    yield (
+        np.allclose(values, np.sqrt(squares))
+        and np.allclose((u.T @ u).compute(), np.eye(COLUMNS))
+        and np.allclose((u.T @ ln.asarray(x)).compute(), values[:, None] * vectors)
+    )
+
+
+def _principal_components(data: Data) -> Any:
+    """Values alone, of a matrix that is not in a file as it is."""
+    x = data.matrix()
+
+    def run() -> Any:
+        a = ln.asarray(x)
+        centred = a - a.mean(axis=0)
+        return ln.compute(
+            (ln.linalg.svdvals(centred), ln.linalg.matrix_rank(centred), ln.linalg.cond(centred))
+        )
+
+    s, rank, condition = yield run
+    mean = sum(part.sum(axis=0) for (part,) in pieces(x)) / ROWS
+    squares = np.linalg.eigvalsh(sum((part - mean).T @ (part - mean) for (part,) in pieces(x)))[::-1]
+    yield np.allclose(s, np.sqrt(squares)) and rank == COLUMNS and np.isclose(condition, s[0] / s[-1])
+
+
+def _pinv_tall(data: Data) -> Any:
+    x = data.matrix()
+    got = yield lambda: (ln.linalg.pinv(ln.asarray(x)) @ ln.asarray(x)).compute()
+    yield np.allclose(got, np.eye(COLUMNS))
+
+
+def _picked_rows(data: Data) -> Any:
+    """Rows far apart, of what is computed, in order and in none."""
+    x = data.matrix()
+    rows = np.random.default_rng(3).permutation(ROWS)[:300]
+
+    def run() -> Any:
+        a = ln.asarray(x) + 1
+        return a[rows].compute(), a[np.sort(rows)].compute(), a[::977].compute()
+
+    scattered, ordered, stepped = yield run
+    yield (
+        np.array_equal(scattered, x[rows] + 1)
+        and np.array_equal(ordered, x[np.sort(rows)] + 1)
+        and np.array_equal(stepped, x[::977] + 1)
+    )
+
+
 CASES: dict[str, Callable[[Data], Any]] = {
     name[1:]: value
     for name, value in list(globals().items())
     if name.startswith("_") and callable(value) and name != "_sorted"
 }
+
+LINEAR_ALGEBRA = ("svd_tall", "principal_components", "pinv_tall")
 
 
 def main(name: str, folder: str) -> None:
@@ -357,6 +413,8 @@ def main(name: str, folder: str) -> None:
     with ln.init(workers=2, memory=BUDGET):  # modules and buffers are loaded once
         a = ln.asarray(small, chunks=(1000, 7))
         ((chain(a).sum(axis=0) + a.T @ a).compute(), ln.sort(a[:, 0]).compute(), (a[a > 0] + 1).compute())
+        if name in LINEAR_ALGEBRA:
+            ln.linalg.pinv(a).compute()
     gc.collect()
     with ln.init(workers=2, memory=BUDGET):
         forget()

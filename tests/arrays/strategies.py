@@ -19,13 +19,15 @@ DATES = ("M8[D]", "m8[s]")
 SPECIAL = (0.0, -0.0, 1.0, -1.5, float("inf"), float("-inf"), float("nan"), 3.0, 3.0)
 
 
-def elements(dtype: Any, special: bool = True) -> st.SearchStrategy[Any]:
-    """Elements that often are equal, and sometimes NaN or infinite."""
+def elements(dtype: Any, special: bool = True, wide: bool = False) -> st.SearchStrategy[Any]:
+    """Elements that often are equal, and sometimes NaN or infinite; with `wide` integers of any size."""
     kind = np.dtype(dtype).kind
     if kind == "b":
         return st.booleans()
     if kind in "iu":
-        return st.integers(0 if kind == "u" else -5, 5)
+        few = st.integers(0 if kind == "u" else -5, 5)
+        limits = np.iinfo(dtype)
+        return st.one_of(few, st.sampled_from([limits.min, limits.max])) if wide else few
     if kind in "mM":
         return st.integers(-5, 5).map(lambda n: np.array(n).astype(dtype)[()])
     tame = st.integers(-40, 40).map(lambda n: n / 8)
@@ -43,11 +45,12 @@ def arrays(
     min_side: int = 0,
     max_side: int = 6,
     special: bool = True,
+    wide: bool = False,
 ) -> NDArray[Any]:
     """An array of one of these dtypes."""
     dtype = np.dtype(draw(st.sampled_from(list(dtypes))))
     shape = draw(hnp.array_shapes(min_dims=min_dims, max_dims=max_dims, min_side=min_side, max_side=max_side))
-    return draw(hnp.arrays(dtype, shape, elements=elements(dtype, special)))
+    return draw(hnp.arrays(dtype, shape, elements=elements(dtype, special, wide)))
 
 
 @st.composite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from index_keys import FORMS, keys, lazily, result_of, same, stored
 from strategies import NUMBERS, arrays, chunkings, elements, tiled
 
-from linnet.arrays import assignment, chunking
+from linnet.arrays import assignment, chunking, inplace
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -40,8 +41,12 @@ def _put(x: Any, key: Any, value: Any) -> Any:
     return x
 
 
-@given(st.data(), st.sampled_from(FORMS), st.sampled_from(FORMS), st.sampled_from([0, 1 << 26]))
-def test_every_key_and_value(data: Any, form: Any, value_form: Any, at_once: int) -> None:
+WAYS = [(1 << 28, 1 << 26), (-1, 1 << 26), (-1, 0)]
+"""In one piece, tile by tile, lazily: bytes that an array, and what is written, may have."""
+
+
+@given(st.data(), st.sampled_from(FORMS), st.sampled_from(FORMS), st.sampled_from(WAYS))
+def test_every_key_and_value(data: Any, form: Any, value_form: Any, way: tuple[int, int]) -> None:
     array = data.draw(arrays(NUMBERS, special=False))
     x = form(array.copy(), data.draw(chunkings(array.shape)))
     key = data.draw(keys(array.shape))
@@ -52,7 +57,8 @@ def test_every_key_and_value(data: Any, form: Any, value_form: Any, at_once: int
     ours = value_form(value, data.draw(chunkings(value.shape))) if data.draw(st.booleans()) else value
     before = x + x
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assignment, "_AT_ONCE", at_once)
+        patch.setattr(inplace, "TOGETHER", way[0])
+        patch.setattr(assignment, "_AT_ONCE", way[1])
         found = result_of(lambda: _put(x, lazily(data.draw, key), ours))
     if isinstance(outcome, type):
         both = {IndexError, ValueError}  # where both are wrong, which is said first is not NumPy's promise
@@ -64,19 +70,34 @@ def test_every_key_and_value(data: Any, form: Any, value_form: Any, at_once: int
     same(before, array + array)
 
 
-@settings(max_examples=20)
-@given(st.data(), st.sampled_from(FORMS))
-def test_many_assignments_in_a_row(data: Any, form: Any) -> None:
+@settings(max_examples=40)
+@given(st.data(), st.sampled_from(FORMS), st.sampled_from(WAYS))
+def test_many_assignments_in_a_row(data: Any, form: Any, way: tuple[int, int]) -> None:
     array = data.draw(arrays(("f8",), special=False, min_dims=1, min_side=1))
     x = form(array.copy(), data.draw(chunkings(array.shape)))
     seen: list[tuple[Any, Any]] = []
-    for number in range(data.draw(st.integers(1, 40))):
-        key = data.draw(keys(array.shape).filter(lambda k: not isinstance(result_of(lambda: array[k]), type)))
-        array[key] = number
-        x[key] = number
-        if data.draw(st.integers(0, 5)) == 0:
-            seen.append((x * 2, array * 2))
-    same(x, array)
+    zeros = np.zeros(array.shape)
+    fitting = keys(array.shape).filter(lambda key: not isinstance(result_of(lambda: zeros[key]), type))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inplace, "TOGETHER", way[0])
+        patch.setattr(assignment, "_AT_ONCE", way[1])
+        for number in range(data.draw(st.integers(1, 40))):
+            key = data.draw(fitting)
+            array[key] = number
+            x[key] = number
+            match data.draw(st.integers(0, 7)):
+                case 0:
+                    seen.append((x * 2, array * 2))
+                case 1:
+                    seen.append((x[::2], array[::2].copy()))
+                case 2:
+                    seen.append((x.T, array.T.copy()))
+                case 3:
+                    x[1:], array[1:] = x[:-1], array[:-1].copy()
+                case 4:
+                    x += x
+                    array += array
+        same(x, array)
     for ours, theirs in seen:
         same(ours, theirs)
 
@@ -94,19 +115,58 @@ def test_positions_beside_slices_that_go_back(form: Any, part: slice) -> None:
 
 
 def test_a_loop_of_assignments_writes_in_place() -> None:
-    """However many there are, no node is added and no tile copied twice."""
+    """However many there are, no node is added and nothing copied twice."""
     for form in FORMS:
         x = form(np.zeros(1000), 100)
         for number in range(200):
             x[number] = number
             x[number] += 1
-        tile = x._node.tiles.tile((0,))
+            x[number + 1 : number + 3] = x[number : number + 2] + 1
+        data = id(x._node.data)
         x[5] = -1
-        assert x._node.tiles.tile((0,)) is tile
+        x[6:9] = x[5:8]
+        x[7] *= 2
+        assert id(x._node.data) == data
+        assert x.grid == (10,)
         assert x[:4].compute().tolist() == [1.0, 2.0, 3.0, 4.0]
 
 
-def test_only_the_tiles_that_are_touched_are_made_anew() -> None:
+def test_whoever_holds_an_older_version_keeps_it() -> None:
+    """In whatever way it is held: by a slice, an expression, another name, NumPy, a job that computes it."""
+    for chunks in (-1, 3):
+        x = tiled(np.arange(10.0), chunks)
+        x[0] = 0  # memory of its own
+        held = [x[2:4], x[2:4] + x[3:5], copy.copy(x), x.T, np.asarray(x), memoryview(np.asarray(x))]
+        held += [x[2:4][1:], x.reshape(2, 5), iter(x), x[np.newaxis, 2:4]]
+        expected = [np.asarray(each).copy() for each in held[:6]]
+        later = [np.asarray(each).copy() for each in (held[6], held[7], held[9])]
+        x[:] = -1
+        x += 5
+        for each, value in zip(held[:6], expected, strict=True):
+            assert np.array_equal(np.asarray(each), value)
+        for each, value in zip((held[6], held[7], held[9]), later, strict=True):
+            assert np.array_equal(np.asarray(each), value)
+        assert np.asarray(x).tolist() == [4.0] * 10
+
+
+def test_memory_that_was_given_is_copied_once() -> None:
+    array = np.arange(12.0)
+    frozen = np.arange(12.0)
+    frozen.flags.writeable = False
+    for own in (array, array[2:], frozen, np.frombuffer(bytearray(96)), np.broadcast_to(1.0, (12,))):
+        before = own.copy()
+        x = tiled(own, 5)
+        x[3] = 100
+        data = id(x._node.data)
+        x[4] = 200
+        assert id(x._node.data) == data
+        x += 1
+        assert np.array_equal(own, before)
+        assert np.asarray(x)[[3, 4]].tolist() == [101, 201]
+
+
+def test_only_the_tiles_that_are_touched_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inplace, "TOGETHER", 0)  # it is too long to be brought together
     x = stored(np.zeros(1000), 100)
     before = x.node.tiles
     y = x + 1

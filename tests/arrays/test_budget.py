@@ -19,10 +19,12 @@ FIRST = (
     "mttkrp",
     "permutation",
     "persisted",
+    "picked_rows",
     "quantile",
     "rechunk",
     "sort_repeats",
     "standardise",
+    "svd_tall",
 )
 """Run with every `make test`; the others, with `make test-long`."""
 

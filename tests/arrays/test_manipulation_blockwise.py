@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrays.strategies import NUMBERS, pairs, tiled
 
-from linnet.arrays import blockwise, gufuncs, lowering
+from linnet.arrays import blockwise, gufuncs, lowering, overlapping
 from linnet.errors import InputError
 from linnet.kernels import callables
 
@@ -85,7 +85,7 @@ def test_map_overlap(pair: Any, data: Any) -> None:
         return sum(np.roll(t, k, 0) for k in range(-depth, depth + 1))
 
     inner = tuple(slice(depth, depth + n) for n in a.shape)
-    ours = blockwise.map_overlap(smoothed, x, depth, boundary)
+    ours = overlapping.map_overlap(smoothed, x, depth, boundary)
     assert ours.chunks == x.chunks
     np.testing.assert_allclose(ours.compute(), smoothed(wide)[inner])
 
@@ -182,5 +182,7 @@ def test_vectorize() -> None:
     same = function(tiled(a, 2), 3)
     assert same.dtype == float
     np.testing.assert_array_equal(same.compute(), np.maximum(a, 3))
+    for other in (a[::-1], a[0].tolist()):
+        np.testing.assert_array_equal(function(tiled(a, 2), other).compute(), np.maximum(a, other))
     sums = gufuncs.vectorize(np.sum, signature="(i)->()")(tiled(a, 2))
     np.testing.assert_array_equal(sums.compute(), a.sum(-1))

@@ -11,12 +11,12 @@ import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
 from linnet.arrays.lowering import lowered
-from linnet.arrays.spreading import Nodes
 from linnet.engines.simulated import Simulated
 from linnet.errors import InputError
 from linnet.planning.calibration import Calibration
 from linnet.planning.choosing import choose
 from linnet.planning.workload import Workload
+from linnet.session.work import Setting
 from linnet.tiles import TiledArray, TileKey
 
 
@@ -141,7 +141,6 @@ def test_a_program_by_its_inputs():
         (cholesky.bind(N=2), {"tile": (4, 4, 4)}, "A has 2 axes; give as many sizes"),
         (cholesky.bind(N=2), {"tile": 4, "inputs": {"B": np.zeros(3)}}, "takes the arrays A; not known: B"),
         (cholesky.bind(N=2), {"inputs": {"A": "x"}}, "input A is a str; give an array"),
-        (ln.asarray(np.zeros(3)), {}, "in memory already: there is nothing to plan"),
         (ln.asarray(np.zeros(3)), {"tile": 4}, "inputs= and tile= are for bound programs"),
         (ln.asarray(np.zeros(3)), {"cluster": 4}, "cluster=4: give an ln.Cluster"),
         (rows(4) + 1, {"policy": "best"}, "policy 'best' is not known"),
@@ -189,7 +188,7 @@ def test_sums_and_products_of_persisted_arrays_stay_where_these_are(nodes):
         if key.array.startswith("R")
     }
     for later in (x.sum(), x.T @ x):
-        program, graph = lowered([later.node], Nodes.of(cluster))
+        program, graph = lowered([later.node], Setting.on(cluster))
         inputs = {name: TiledArray(graph.entries[n].node.layout, x.dtype, {}) for name, n in program.inputs}
         turned = {name: array.grid[0] == 1 for name, array in inputs.items()}
         known = {

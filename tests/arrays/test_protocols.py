@@ -92,11 +92,13 @@ def test_ufuncs_have_their_methods(x):
     )
 
 
-def test_methods_that_go_element_by_element_are_refused(x):
-    with pytest.raises(TypeError, match=r"np\.add\.at .*assign"):
-        np.add.at(x, [0], 1)
-    with pytest.raises(TypeError, match=r"np\.add\.reduceat"):
-        np.add.reduceat(x, [0, 1])
+def test_methods_that_go_element_by_element(x):
+    changed, wanted = x.copy(), VALUES.copy()
+    np.add.at(changed, [0, 0], 1)
+    np.add.at(wanted, [0, 0], 1)
+    assert np.array_equal(changed.compute(), wanted)
+    assert np.array_equal(x.compute(), VALUES)
+    assert np.array_equal(np.add.reduceat(x, [0, 1]).compute(), np.add.reduceat(VALUES, [0, 1]))
 
 
 @pytest.mark.parametrize("op", [operator.add, operator.sub, operator.mul, operator.truediv, operator.lt])
@@ -111,9 +113,9 @@ def test_operators_with_numpy_arrays_stay_lazy(x, op):
 
 def test_functions_of_numpy_we_lack_are_refused_and_never_convert(x):
     with pytest.raises(TypeError, match="no implementation found"):
-        np.busday_count(x, x)
+        np.datetime_as_string(x)
     with pytest.raises(TypeError, match="no implementation found"):
-        np.save("nowhere", x)
+        np.emath.sqrt(x)
 
 
 def test_python_asks_for_scalars():

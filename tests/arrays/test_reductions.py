@@ -152,10 +152,15 @@ def test_methods_of_ufuncs(case: Any, ufunc: Any) -> None:
     np.testing.assert_allclose(ufunc.outer(ours, array[0]).compute(), ufunc.outer(array, array[0]))
 
 
-@pytest.mark.parametrize(("method", "values"), [("at", (1.0,)), ("reduceat", ())])
-def test_methods_that_make_no_sense_are_refused(method: str, values: tuple[Any, ...]) -> None:
-    with pytest.raises(TypeError, match=method):
-        getattr(np.add, method)(tiled(np.zeros(3), 1), [0], *values)
+@given(cases(("i4", "f8", "m8[s]"), min_dims=1, special=False), st.data())
+def test_parts_of_an_axis_are_reduced_as_numpys(case: Any, data: Any) -> None:
+    array, ours, _ = case
+    axis = data.draw(st.integers(0, array.ndim - 1))
+    if not array.shape[axis]:
+        return
+    starts = data.draw(st.lists(st.integers(0, array.shape[axis] - 1), max_size=6))
+    ufunc = data.draw(st.sampled_from([np.add, np.maximum, np.subtract]))
+    same(ufunc.reduceat, ours, array, np.array(starts, int), axis=axis)
 
 
 @given(cases(min_dims=1, special=False), st.sampled_from([np.cumsum, np.cumprod]))

@@ -12,6 +12,7 @@ from linnet.arrays.evaluation import computed
 from linnet.arrays.lowering import lowered
 from linnet.arrays.spreading import ONE, Nodes, fold_levels
 from linnet.engines import Threads
+from linnet.session.work import Setting
 
 
 class Several(Threads):
@@ -125,7 +126,7 @@ def test_an_operand_shared_by_products_stays_shared():
 
 def test_square_products_are_not_cut_along_the_sum():
     x = ln.asarray(np.ones((64, 64)), chunks=4)
-    made, _ = lowered([(x @ x).node], Nodes(16))
+    made, _ = lowered([(x @ x).node], Setting(16))
     assert made.bound.count() == 256
 
 
@@ -133,6 +134,6 @@ def test_square_products_are_not_cut_along_the_sum():
 def test_on_one_node_nothing_changes():
     x = ln.asarray(np.random.default_rng(3).random(1000), chunks=10)
     assert spread(x.sum(), ONE) == x.sum().compute()
-    program = lowered([x.sum().node], Nodes.of(None))[0]
+    program = lowered([x.sum().node], Setting.on(None))[0]
     assert program is lowered([x.sum().node])[0]
-    assert program is not lowered([x.sum().node], Nodes(4))[0]
+    assert program is not lowered([x.sum().node], Setting(4))[0]

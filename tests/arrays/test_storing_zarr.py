@@ -336,3 +336,11 @@ def test_chunks_of_several_lengths_are_refused(tmp_path: Path):
     )  # cut anew where tiles are so
     assert zarr.open_array(str(tmp_path / "x"), mode="r").chunks == (5,)
     assert json.loads((tmp_path / "x/zarr.json").read_text())["shape"] == [10]
+
+
+def test_a_file_is_no_zarr_array(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(
+        ln.FormatError, match=r"x\.csv is a file, and a Zarr array is a folder; .* ln\.read_csv"
+    ):
+        ln.from_zarr(tmp_path / "x.csv")

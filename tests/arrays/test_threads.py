@@ -10,12 +10,14 @@ import textwrap
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
 
 import numpy as np
 import pytest
 from strategies import tiled
 
 import linnet as ln
+from linnet.session import current_engine
 
 A = np.random.default_rng(0).standard_normal((60, 50))
 
@@ -27,7 +29,7 @@ def total(scale):
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_threads_compute_the_same_array_at_once(workers):
-    with ln.init(workers=workers), ThreadPoolExecutor(4) as pool:
+    with closing(ln.init(workers=workers)), ThreadPoolExecutor(4) as pool:
         x = np.sin(tiled(A, 9)) @ tiled(A.T, 11)
         expected = np.sin(A) @ A.T
         for made in pool.map(lambda _: x.compute(), range(16)):
@@ -66,6 +68,52 @@ def test_a_function_on_blocks_may_use_arrays_itself():
         ]
     )
     assert np.allclose(made, expected)
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("memory", [None, "1 MB"])
+def test_functions_on_blocks_compute_in_the_session_of_the_caller(workers, memory):
+    seen = []
+
+    def inner(block):
+        seen.append(current_engine())
+        return (tiled(block, 3) + 1).compute()
+
+    def outer(block):
+        seen.append(current_engine())
+        return ln.map_blocks(inner, tiled(block, 8), dtype=A.dtype).compute() * 2
+
+    with ln.init(workers=workers, memory=memory) as session:
+        made = ln.map_blocks(outer, tiled(A, 16), dtype=A.dtype).compute()
+        assert np.array_equal(made, (A + 1) * 2)
+    assert len(seen) == 4 * 4 + 8 * 7  # tiles of 16 by 16, and those of 8 by 8 in them
+    assert set(map(id, seen)) == {id(session.engine)}
+
+
+def test_functions_on_blocks_may_have_a_session_of_their_own():
+    def alone(block):
+        with ln.init(workers=1) as own:
+            assert current_engine() is own.engine
+            return (tiled(block, 3) + 1).compute()
+
+    with ln.init(workers=2) as session:
+        made = ln.map_blocks(alone, tiled(A, 16), dtype=A.dtype).compute()
+        assert current_engine() is session.engine
+    assert np.array_equal(made, A + 1)
+
+
+def test_in_a_worker_functions_compute_on_its_own_core():
+    seen = []
+
+    def nested(block):
+        seen.append(current_engine())
+        return (tiled(block, 3) + 1).compute()
+
+    with ln.init("simulated") as session:
+        made = ln.map_blocks(nested, tiled(A, 16), dtype=A.dtype).compute()
+        assert current_engine() is session.engine
+    assert np.array_equal(made, A + 1)
+    assert {repr(engine) for engine in seen} == {"Threads(workers=1, deterministic=True)"}
 
 
 def test_an_error_in_a_function_of_the_user_is_the_users_and_names_the_place():

@@ -1,13 +1,12 @@
-"""The tiled algorithms: modules that hold readable tile programs and the functions that run them.
+"""The tiled algorithms: modules that hold readable tile programs, and how matrices are cut for them.
 
-    products         gemm, products (SYRK, SYMM, TRMM), power
+    products         gemm, products (SYRK, SYMM, TRMM)
     one triangle     cholesky, triangular
-    elimination      lu, solve, inverse, determinant
-    orthogonal       qr and householder (panels), tsqr (tall), least_squares, pseudo_inverse
-    two stages       banded, svd, eigh; spectral is what users call
-    measures         norms
-    shared           tuning (tile sizes), stacks and running (input, cutting, engines), panels
+    elimination      lu: factors, systems, determinants
+    orthogonal       qr and householder (panels), tsqr (tall)
+    two stages       banded, svd, eigh, panels
+    shared           recipe (which program runs where), tuning (tile sizes), whole (LAPACK)
 
-Nothing is re-exported here: a module bears the name of its program, `linnet.linalg` the names
-users know. The programs put their proofs off until asked for; the tests ask.
+Nothing runs here: a module bears the name of its program and gives a `Recipe` for it, from which
+`linnet.arrays` makes lazy arrays. The programs put their proofs off until asked for; the tests ask.
 """

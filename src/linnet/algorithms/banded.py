@@ -8,16 +8,8 @@ between the QR and the LQ of step `k`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
-from linnet.algorithms.running import as_matrix, need_square_tiles, run
-from linnet.engines import Engine
-from linnet.events import Sink
 from linnet.kernels import copy, gelqt, gemlqt, gemqrt, geqrt, tplqt, tpmlqt, tpmqrt, tpqrt
 from linnet.programs import In, Out, Temp, tile_program
-from linnet.tiles import TiledArray
 
 
 @tile_program(verify=False)
@@ -47,19 +39,3 @@ def banded(
             for m in range(k + 1, P):
                 S[k + 1, m, k + 1] = copy(H[k, m, Q - 1])
             B[k, k + 1] = copy(E[k, Q - 1])
-
-
-def band(
-    a: NDArray[Any] | TiledArray, *, tile: int = 128, engine: Engine | None = None, events: Sink | None = None
-) -> TiledArray:
-    """An upper band matrix, no wider than two tiles, with the singular values of `A`.
-
-    >>> import numpy as np
-    >>> a = np.arange(12.0).reshape(4, 3) + np.eye(4, 3)
-    >>> b = band(a, tile=1).to_numpy()
-    >>> bool(np.allclose(np.linalg.svd(b)[1], np.linalg.svd(a)[1])), float(abs(b[0, 2]))
-    (True, 0.0)
-    """
-    matrix = as_matrix(a, tile)
-    need_square_tiles(matrix, "the reduction to a band")
-    return run(banded.bind(P=matrix.grid[0], Q=matrix.grid[1]), {"A": matrix}, engine, events)["B"]

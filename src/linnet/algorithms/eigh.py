@@ -13,16 +13,13 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
-from linnet.algorithms.running import as_matrix, run, sized
-from linnet.engines import Engine, Outputs
-from linnet.errors import InputError, LinAlgError
-from linnet.events import Sink
+from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width, slab_edges
+from linnet.algorithms.recipe import Output, Recipe
 from linnet.kernels import copy
 from linnet.kernels.band import (
     apply_panel,
@@ -33,22 +30,20 @@ from linnet.kernels.band import (
     subtract_product,
 )
 from linnet.kernels.diamonds import apply_sweeps
-from linnet.kernels.fortran import promote
+from linnet.kernels.pivots import real, whole_tile
 from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridiagonal_vectors, turned
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
-from linnet.tiles import TiledArray
-
-TILE = 320
-"""Side of a tile: smaller ones have a narrower band, which is chased sooner, but products that are slower."""
-
-Matrix = NDArray[Any] | TiledArray
+from linnet.session.work import Setting
+from linnet.tiles import Layout
 
 
-class EighResult(NamedTuple):
-    """As `numpy.linalg.eigh` returns it."""
-
-    eigenvalues: NDArray[Any]
-    eigenvectors: NDArray[Any]
+@tile_program(verify=False)
+def lower_half(A: In, M: Out, N: int):
+    """The lower half of a Hermitian matrix, the tiles on its diagonal whole."""
+    for i in range(N):
+        M[i, i] = whole_tile(A[i, i])
+        for j in range(i):
+            M[i, j] = copy(A[i, j])
 
 
 @tile_program(verify=False)
@@ -98,97 +93,31 @@ def band_eigenvalues(V: In, T: In, D: In, L: Out, N: int):
 @functools.cache
 def with_vectors() -> TileProgram:
     """Both stages; joined, and proved, when first used."""
-    return hermitian_band.then(tridiagonal, keep=False)
+    return lower_half.then(hermitian_band, {"A": "M"}, keep=False).then(tridiagonal, keep=False)
 
 
 @functools.cache
 def values_only() -> TileProgram:
     """The first stage and what is left of the second without vectors."""
-    return hermitian_band.then(band_eigenvalues, keep=False)
+    return lower_half.then(hermitian_band, {"A": "M"}, keep=False).then(band_eigenvalues, keep=False)
 
 
-def eigh_tiled(
-    a: Matrix,
-    *,
-    lower: bool = True,
-    tile: int | None = None,
-    engine: Engine | None = None,
-    events: Sink | None = None,
-) -> EighResult:
-    """The eigenvalues of a Hermitian matrix, ascending, and its eigenvectors as columns.
-
-    Only one triangle is read: the lower, or with `lower=False` the upper.
-
-    >>> w, z = eigh_tiled(np.array([[2.0, 0.0], [1.0, 2.0]]), tile=1)
-    >>> bool(np.allclose(w, [1.0, 3.0])), bool(np.allclose(abs(z), 0.5**0.5))
-    (True, True)
-    """
-    matrix, flipped = _half(a, lower, TILE if tile is None else tile)
-    n = matrix.shape[0]
-    if n == 0:
-        return EighResult(np.zeros(0, _real(matrix.dtype)), np.zeros((0, 0), promote(matrix.dtype)))
-    out = decompose(matrix, engine, events)
-    z = joined(out["Z"], "F").T
-    return EighResult(out["L"].to_numpy(), z.conj() if flipped and z.dtype.kind == "c" else z)
-
-
-def eigvalsh_tiled(
-    a: Matrix,
-    *,
-    lower: bool = True,
-    tile: int | None = None,
-    engine: Engine | None = None,
-    events: Sink | None = None,
-) -> NDArray[Any]:
-    """The eigenvalues of a Hermitian matrix, ascending, from one of its triangles.
-
-    >>> eigvalsh_tiled(np.array([[2.0, 0.0], [1.0, 2.0]]), tile=1).round(12)
-    array([1., 3.])
-    """
-    matrix, _ = _half(a, lower, TILE if tile is None else tile)
-    if matrix.shape[0] == 0:
-        return np.zeros(0, _real(matrix.dtype))
-    return eigenvalues(matrix, engine, events)
-
-
-def decompose(matrix: TiledArray, engine: Engine | None, events: Sink | None) -> Outputs:
-    """A run on a Hermitian matrix, tiles on its diagonal whole: `Z` is vectors as rows, `L` the values."""
-    n = matrix.shape[0]
-    bound = sized(
-        with_vectors(), N=matrix.grid[0], B=panel_width(matrix), K=-(-(n - 1) // GROUP), C=min(n, SLABS)
+def recipe(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
+    """`L`, the eigenvalues, and `Z`, eigenvectors as rows, of a Hermitian `A`; its lower triangle is read."""
+    n = layout.shape[0]
+    outputs = (
+        ("L", Output(Layout(((0, n),)), real(dtype))),
+        ("Z", Output(Layout((slab_edges(n, n), (0, n))), dtype)),
     )
-    return run(bound, {"A": matrix}, engine, events)
+    sizes = {"N": layout.grid[0], "B": panel_width(layout), "K": -(-(n - 1) // GROUP), "C": min(n, SLABS)}
+    return Recipe("eigh", ("A",), outputs, _choose, tuple(sizes.items()))
 
 
-def eigenvalues(matrix: TiledArray, engine: Engine | None, events: Sink | None) -> NDArray[Any]:
-    """Those of a Hermitian matrix, tiles on its diagonal whole."""
-    bound = sized(values_only(), N=matrix.grid[0], B=panel_width(matrix))
-    return run(bound, {"A": matrix}, engine, events)["L"].to_numpy()
+def values_of(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
+    """`L` alone."""
+    both = recipe(layout, dtype)
+    return replace(both, outputs=both.outputs[:1])
 
 
-def _half(a: Matrix, lower: bool, tile: int) -> tuple[TiledArray, bool]:
-    """The lower half of a matrix in tiles, diagonal tiles whole; and whether it is the conjugate's."""
-    matrix = as_matrix(a, tile)
-    rows, columns = matrix.layout.boundaries
-    if matrix.shape[0] != matrix.shape[1]:
-        raise LinAlgError(
-            f"eigenvalues of a Hermitian matrix need a square matrix; got {matrix.shape[0]}×{matrix.shape[1]}"
-        )
-    if rows != columns:
-        raise InputError(f"eigenvalues of a Hermitian matrix need square tiles on the diagonal; got {matrix}")
-    dtype = promote(matrix.dtype)
-    tiles: dict[tuple[int, ...], NDArray[Any]] = {}
-    for i in range(matrix.grid[0]):
-        for j in range(i):
-            # The upper half, turned over, is the lower half of the conjugate.
-            tiles[i, j] = matrix.tile((i, j)) if lower else matrix.tile((j, i)).T
-        diagonal = matrix.tile((i, i)) if lower else matrix.tile((i, i)).T
-        below = np.tril(diagonal, -1)
-        whole = np.asfortranarray(below + below.T.conj(), dtype)
-        np.fill_diagonal(whole, np.real(np.diagonal(diagonal)))
-        tiles[i, i] = whole
-    return TiledArray(matrix.layout, dtype, tiles, 0), not lower
-
-
-def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    return np.real(np.zeros(0, promote(dtype))).dtype
+def _choose(setting: Setting, wanted: frozenset[str], sizes: Mapping[str, int]) -> TileProgram:
+    return values_only() if wanted == {"L"} else with_vectors()

@@ -19,13 +19,8 @@ BLAS, which is the faster the longer its results are, multiplies all of them at 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from itertools import accumulate, pairwise
+from dataclasses import replace
 
-from linnet.algorithms.running import run
-from linnet.engines import Engine
-from linnet.errors import InputError
-from linnet.events import Sink
 from linnet.kernels import copy
 from linnet.kernels.panels import (
     column_of_q,
@@ -37,7 +32,6 @@ from linnet.kernels.panels import (
     slab_qr,
 )
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
-from linnet.tiles import Layout, TiledArray
 
 
 @tile_program(verify=False)
@@ -112,61 +106,10 @@ householder = _keeping(qr, "V", "T")
 qr_with_q = householder.then(form_q, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False)
 """`qr`, then `form_q`: the results are `R` and `O`, which is Q."""
 
+projected = householder.then(apply_q_adjoint, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False)
+"""`qr`, then `apply_q_adjoint`: the results are `R` and `X`, which is Qᴴ·B."""
 
-@dataclass(frozen=True, slots=True)
-class Reflectors:
-    """The `Q` of a factorisation, m×m, kept as reflectors and never formed unless asked for."""
-
-    V: TiledArray
-    """The reflectors, a tile for each tile of the matrix on and below the diagonal."""
-    T: TiledArray
-    """Their triangular factors, one for each panel."""
-
-    def form(self, *, engine: Engine | None = None, events: Sink | None = None) -> TiledArray:
-        """The first min(m, n) columns of `Q`."""
-        bound = form_q.bind(P=self.V.grid[0], K=self.V.grid[1])
-        return run(bound, {"V": self.V, "T": self.T}, engine, events)["O"]
-
-    def apply(
-        self,
-        b: TiledArray,
-        *,
-        adjoint: bool = False,
-        engine: Engine | None = None,
-        events: Sink | None = None,
-    ) -> TiledArray:
-        """`Q·B`, or `Qᴴ·B`, for a matrix whose rows are cut like those of the factorised one."""
-        if b.ndim != 2 or b.layout.boundaries[0] != self.V.layout.boundaries[0]:
-            raise InputError(
-                f"Q can be applied to a matrix of {self.V.shape[0]} rows cut at "
-                f"{list(self.V.layout.boundaries[0])}; got {b} cut at {list(b.layout.boundaries[0])}"
-            )
-        program = apply_q_adjoint if adjoint else apply_q
-        bound = program.bind(P=self.V.grid[0], K=self.V.grid[1], N=b.grid[1])
-        return run(bound, {"V": self.V, "T": self.T, "B": b}, engine, events)["X"]
-
-
-def factorise(
-    matrix: TiledArray, *, engine: Engine | None = None, events: Sink | None = None
-) -> tuple[Reflectors, TiledArray]:
-    """`Q` as reflectors, and `R`, of a matrix in tiles that are square on the diagonal.
-
-    >>> import numpy as np
-    >>> a = np.arange(12.0).reshape(4, 3) + np.eye(4, 3)
-    >>> q, r = factorise(TiledArray.from_numpy(a, 2))
-    >>> x = q.apply(TiledArray.from_numpy(a, 2), adjoint=True).to_numpy()
-    >>> bool(np.allclose(x[:3], r.to_numpy())), bool(np.allclose(x[3:], 0))
-    (True, True)
-    """
-    P, Q = matrix.grid
-    out = run(householder.bind(P=P, Q=Q), {"A": matrix}, engine, events)
-    v, t = out.tiles("V"), out.tiles("T")
-    widths = tuple(accumulate((t[0, k].shape[0] for k in range(min(P, Q))), initial=0))
-    widest = max(b - a for a, b in pairwise(widths))
-    dtype = t[0, 0].dtype
-    # Above the diagonal V has no tiles, and T is as wide as it is long: neither is ever put together.
-    reflectors = Reflectors(
-        TiledArray(Layout((matrix.layout.boundaries[0], widths)), dtype, v),
-        TiledArray(Layout(((0, widest), widths)), dtype, t),
-    )
-    return reflectors, out["R"]
+completed = householder.then(form_q, sizes={"K": "min(P, Q)"}).then(
+    apply_q, sizes={"K": "min(P, Q)"}, keep=False
+)
+"""`qr`, then `form_q` and `apply_q`: the results are `R`, the first columns `O` of Q, and `X`, Q·B."""

@@ -1,4 +1,4 @@
-"""LU with row exchanges, right-looking, with pivots by tournament.
+"""LU with row exchanges, right-looking, with pivots by tournament; and systems beside the matrix.
 
 At step `k` the tiles of column `k` go in groups of 16. One group alone is factored as a whole,
 with partial pivoting, exactly as LAPACK does. If there are several, each nominates as many rows
@@ -12,77 +12,83 @@ else can be done.
 
 Pivots of a tournament are nearly as good as those of partial pivoting: elements of `L` of 2 or 3
 in place of 1. But where the columns of a panel depend on one another the elected rows can fail
-the others. `E`, the largest elements of `L`, tells; then the matrix is factored again by
-`partial`, where a whole column of tiles, however high, is one group.
+the others. `doubted` tells; then the matrix is factored again by `partial`, where a whole column of tiles,
+however high, is one group.
 
 `S` is what is left of the matrix before step `k`; `Z` the numbers of its rows, tile by tile; `C`
 and `V` the nominated rows and their numbers; `D` the factors of the elected; `W` the exchanges;
 `G` the pivots on their way to the top; `R` the columns of `L` with their rows as they were when
-they were made; `O` the permutation.
+they were made, `E` their largest elements; `O` the permutation.
+
+A system has its right sides as further columns of tiles, so that the forward substitution is part of the
+factorisation and `L` is never put in order. Two columns more are solved, to judge its condition.
 """
 # pyright: reportInvalidTypeForm=false, reportIndexIssue=false
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from functools import cache
 
 import numpy as np
 
-from linnet.algorithms.running import need_square_tiles, room, run, sized
-from linnet.algorithms.stacks import Array, as_stack, cut, is_small, over_stack
-from linnet.engines import Engine, Outputs
-from linnet.errors import InputError
-from linnet.events import Sink
+from linnet.algorithms.recipe import Choose, Output, Recipe
 from linnet.kernels import copy
-from linnet.kernels.fortran import promote
-from linnet.kernels.lu import (
-    arrange,
-    by_rows,
-    corner,
-    elect,
-    factor,
-    nominate,
-    panel,
-    pick,
-    ratio,
-    top,
-    update,
+from linnet.kernels.lu import arrange, by_rows, corner, elect, nominate, panel, pick, ratio, top, update
+from linnet.kernels.norms import join_largest, squares
+from linnet.kernels.pivots import (
+    columns_of,
+    condition_of,
+    determinant,
+    diagonal_of,
+    doubtful,
+    exchanged,
+    judge_pivots,
+    log_determinant,
+    real,
+    row_numbers,
+    rows_beside,
 )
-from linnet.programs import In, Out, Temp, tile_program
-from linnet.session import current_engine
-from linnet.tiles import Index, Layout, Tile, TiledArray
+from linnet.kernels.triangular import substitute, take_away
+from linnet.programs import In, Out, Temp, TileProgram, tile_program
+from linnet.session.work import Setting
+from linnet.tiles import Layout
 
-LARGEST = 16.0
+LARGEST = 16
 """An element of L beyond this and the pivots of the tournament are not trusted."""
+GROUP = 16
+"""Tiles of a column that are factored together."""
+
+_INT = np.dtype(np.int64)
+_FLOAT = np.dtype(np.float64)
+_ONE = Layout(((0, 1),))
 
 
 @tile_program(verify=False)
 def tournament(
-    A: In, I: In, U: Out, R: Out, O: Out, Z: Out, E: Out,
-    S: Temp, C: Temp, V: Temp, D: Temp, W: Temp, G: Temp, P: int, Q: int, K: int,
+    A: In, U: Out, R: Out, O: Out, Z: Out, doubted: Out,
+    S: Temp("A"), C: Temp, V: Temp, D: Temp, W: Temp, G: Temp, E: Temp, F: Temp,
+    P: int, Q: int, K: int, side: int, rows: int,
 ):  # fmt: skip
     assert K <= P
     assert K <= Q
     for m in range(P):
-        Z[0, m] = copy(I[m])
-        for n in range(Q):
-            S[0, m, n] = by_rows(A[m, n])
+        Z[0, m] = row_numbers(side * m, min(side, rows - side * m))
     for k in range(K):
-        if P - k <= 16:
+        if P - k <= GROUP:
             U[k, k], R[k + 1 : P, k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = panel(S[k, k:P, k], Z[k, k:P])
         else:
-            groups = (P - k + 15) // 16
+            groups = (P - k + GROUP - 1) // GROUP
             for g in range(groups):
-                first = k + 16 * g
+                first = k + GROUP * g
                 C[k, g], V[k, g] = nominate(
-                    S[k, first : min(first + 16, P), k], Z[k, first : min(first + 16, P)]
+                    S[k, first : min(first + GROUP, P), k], Z[k, first : min(first + GROUP, P)]
                 )
             D[k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = elect(C[k, 0:groups], V[k, 0:groups], Z[k, k:P])
             U[k, k], E[k, k] = corner(S[k, k, k], W[k, k], D[k])
             for m in range(k + 1, P):
                 R[m, k], E[m, k] = ratio(S[k, m, k], S[k, k, k], W[k, m], D[k])
+            F[k] = join_largest(E[k:P, k : k + 1])
         for n in range(k + 1, Q):
             for m in range(k, P):
                 G[k, m, n] = pick(S[k, m, n], W[k, m])
@@ -91,19 +97,18 @@ def tournament(
                 S[k + 1, m, n] = update(S[k, m, n], S[k, k, n], W[k, m], R[m, k], U[k, n])
     for m in range(K, P):
         O[m] = copy(Z[K, m])
+    doubted[0] = doubtful(F[0 : min(K, max(P - GROUP, 0))], LARGEST)
 
 
 @tile_program(verify=False)
 def partial(
-    A: In, I: In, U: Out, R: Out, O: Out, Z: Out,
-    S: Temp, W: Temp, G: Temp, P: int, Q: int, K: int,
+    A: In, U: Out, R: Out, O: Out, Z: Out, doubted: Out, S: Temp("A"), W: Temp, G: Temp,
+    P: int, Q: int, K: int, side: int, rows: int,
 ):  # fmt: skip
     assert K <= P
     assert K <= Q
     for m in range(P):
-        Z[0, m] = copy(I[m])
-        for n in range(Q):
-            S[0, m, n] = by_rows(A[m, n])
+        Z[0, m] = row_numbers(side * m, min(side, rows - side * m))
     for k in range(K):
         U[k, k], R[k + 1 : P, k], O[k], Z[k + 1, k + 1 : P], W[k, k:P] = panel(S[k, k:P, k], Z[k, k:P])
         for n in range(k + 1, Q):
@@ -114,208 +119,156 @@ def partial(
                 S[k + 1, m, n] = update(S[k, m, n], S[k, k, n], W[k, m], R[m, k], U[k, n])
     for m in range(K, P):
         O[m] = copy(Z[K, m])
+    doubted[0] = row_numbers(0, 1)  # that is 0: nothing is
+
+
+# ---- before and after
 
 
 @tile_program(verify=False)
-def arranged(R: In, Z: In, O: In, L: Out, B: Out, P: int, K: int):
-    """The columns of L with their rows where all exchanges have brought them; B is O, to keep."""
-    assert K <= P
+def rows_of(A: In, M: Out, P: int, Q: int):
+    """The matrix laid out for exchanges."""
     for m in range(P):
-        B[m] = copy(O[m])
-    for j in range(K):
-        for m in range(j + 1, P):
-            L[m, j] = arrange(R[j + 1 : P, j], Z[j + 1, j + 1 : P], O[m])
+        for n in range(Q):
+            M[m, n] = by_rows(A[m, n])
 
 
-tournament_lu = tournament.then(arranged, keep=False)
-partial_lu = partial.then(arranged, keep=False)
+@tile_program(verify=False)
+def system(A: In, B: In, Y: In, M: Out, H: Out, P: int, N: int):
+    """The same with right sides, and the probes `Y`, beside it; `H` is how large its tiles are."""
+    assert N >= 1
+    for m in range(P):
+        for n in range(P):
+            M[m, n] = by_rows(A[m, n])
+            H[m, n] = squares(A[m, n])
+        for n in range(N - 1):
+            M[m, P + n] = by_rows(B[m, n])
+        M[m, P + N - 1] = rows_beside(B[m, N - 1], Y[m, 0])
 
 
-class LUResult(NamedTuple):
-    """What `lu` returns."""
-
-    p: Array
-    """The permutation, as numbers of rows."""
-    l: Array
-    """Lower triangular (trapezoidal), with ones on the diagonal."""
-    u: Array
-    """Upper triangular (trapezoidal)."""
-
-
-class LUFactors(NamedTuple):
-    """A factorisation to keep, laid out as LAPACK and SciPy do."""
-
-    lu: Array
-    """U, and L below its diagonal."""
-    piv: Array
-    """Row i was exchanged with row piv[i], for i = 0, 1, ..."""
+@tile_program(verify=False)
+def packed(U: In, R: In, Z: In, O: In, X: Out, piv: Out, p: Out, P: int, Q: int, K: int, count: int):
+    """U with L below its diagonal, rows where all exchanges have brought them; exchanges, permutation."""
+    assert K <= P
+    assert K <= Q
+    p[0:P], piv[0] = exchanged(O[0:P], count)
+    for k in range(K):
+        for n in range(k, Q):
+            X[k, n] = copy(U[k, n])
+        for m in range(k + 1, P):
+            X[m, k] = arrange(R[k + 1 : P, k], Z[k + 1, k + 1 : P], p[m])
 
 
-@dataclass(frozen=True, slots=True)
-class Elimination:
-    """A matrix after elimination: the tiles of its factors, and its permutation."""
-
-    layout: Layout
-    """How the factors are cut: as the matrix is."""
-    upper: Mapping[Index, Tile]
-    """Tiles on the diagonal, with U and L, and tiles of U right of it."""
-    order: Array
-    """The permutation, as numbers of rows."""
-
-    def diagonal(self) -> Array:
-        """The diagonal of U."""
-        steps = [self.upper[k, k].diagonal() for k in range(min(self.layout.grid)) if (k, k) in self.upper]
-        return np.concatenate(steps)
+@tile_program(verify=False)
+def determinants(U: In, O: In, det: Out, sign: Out, logabsdet: Out, D: Temp, P: int, K: int):
+    for k in range(K):
+        D[k] = diagonal_of(U[k, k])
+    det[0] = determinant(D[0:K], O[0:P])
+    sign[0], logabsdet[0] = log_determinant(D[0:K], O[0:P])
 
 
-def eliminate(
-    matrix: TiledArray,
-    *,
-    steps: int | None = None,
-    engine: Engine | None = None,
-    events: Sink | None = None,
-) -> Elimination:
-    """Factor the first `steps` columns of tiles (all, by default) and update those beyond."""
-    outputs, order = eliminated(matrix, steps=steps, engine=engine, events=events)
-    return Elimination(matrix.layout, outputs.tiles("U"), order)
+@tile_program(verify=False)
+def substituted(
+    U: In, H: In, doubted: In, X: Out, condition: Out, singular: Out, doubt: Out,
+    T: Temp, W: Temp, D: Temp, Y: Temp, P: int, N: int, refuse: int,
+):  # fmt: skip
+    """The solution, from the right sides beside U; those of the probes are the last two columns of `T`."""
+    assert N >= 1
+    for k in range(P):
+        D[k] = diagonal_of(U[k, k])
+    doubt[0] = copy(doubted[0])
+    singular[0] = judge_pivots(D[0:P], refuse, doubted[0])
+    for i in range(P - 1, -1, -1):
+        for j in range(N):
+            if i + 2 >= P:
+                T[i, j] = substitute(U[i, i], U[i, P + j], U[i, i + 1 : P], T[i + 1 : P, j], 0, lower=False)
+            else:
+                W[i, j] = take_away(U[i, P + j], U[i, i + 2 : P], T[i + 2 : P, j])
+                T[i, j] = substitute(
+                    U[i, i], W[i, j], U[i, i + 1 : i + 2], T[i + 1 : i + 2, j], 0, lower=False
+                )
+            if j < N - 1:
+                X[i, j] = copy(T[i, j])
+        X[i, N - 1] = columns_of(T[i, N - 1], 0, -2)
+        Y[i] = columns_of(T[i, N - 1], -2, 0)
+    condition[0] = condition_of(D[0:P], Y[0:P], H[0:P, 0:P], singular[0])
 
 
-def eliminated(
-    matrix: TiledArray,
-    *,
-    steps: int | None = None,
-    lower: bool = False,
-    into: TiledArray | None = None,
-    engine: Engine | None = None,
-    events: Sink | None = None,
-) -> tuple[Outputs, Array]:
-    """The same, with the tiles of U (and L) where the run has left them, and the permutation.
-
-    Both go `into` an array that is cut as the matrix is, if there is one.
-    """
-    rows, columns = matrix.grid
-    steps = min(rows, columns) if steps is None else steps
-    _need_room(matrix, steps)
-    edges = matrix.layout.boundaries[0]
-    numbers = {(i,): np.arange(edges[i], edges[i + 1]) for i in range(rows)}
-    inputs = {"A": matrix, "I": TiledArray(Layout((edges,)), np.dtype(np.int64), numbers)}
-    sizes = {"P": rows, "Q": columns, "K": steps}
-    out = None if into is None else dict.fromkeys("UL" if lower else "U", into)
-    program = tournament_lu if lower else tournament
-    outputs = run(sized(program, **sizes), inputs, engine, events, out)
-    if not _trusted(outputs):
-        program = partial_lu if lower else partial
-        outputs = run(sized(program, **sizes), inputs, engine, events, out)
-    return outputs, outputs["B" if lower else "O"].to_numpy()
+# ---- recipes
 
 
-def _trusted(outputs: Outputs) -> bool:
-    """Whether no element of L is too large; one that is not a number is."""
-    return all(each[0] <= LARGEST for each in outputs.tiles("E").values())
+def factors(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
+    """`X`, U with L below its diagonal; the exchanges `piv`; and the permutation `p`, of a matrix `A`."""
+    count = min(layout.shape)
+    outputs = (
+        ("X", Output(layout, dtype)),
+        ("piv", Output(Layout(((0, count),)), _INT)),
+        ("p", Output(Layout(layout.boundaries[:1]), _INT)),
+    )
+    return _recipe("lu", ("A",), outputs, _factored, layout, count=count)
 
 
-def _need_room(matrix: TiledArray, steps: int) -> None:
-    """Refuse tiles on the diagonal that are not square, or lower than wide with tiles below them."""
-    need_square_tiles(matrix, "LU")
-    rows, columns = (np.diff(edges) for edges in matrix.layout.boundaries)
-    last = steps - 1
-    if steps < matrix.grid[0] and rows[last] < columns[last]:
-        raise InputError(
-            f"LU takes tiles on the diagonal at least as high as wide where there are tiles below; "
-            f"got {rows[last]}×{columns[last]} in row {last}; cut the rows otherwise"
-        )
+def determinant_of(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
+    """`det` of a square matrix `A`."""
+    return _recipe("det", ("A",), (("det", Output(_ONE, dtype)),), _valued, layout)
 
 
-def lu(
-    a: Any, *, tile: int | None = None, engine: Engine | None = None, events: Sink | None = None
-) -> LUResult:
-    """`p`, `L`, `U` with `A[p] = L·U`, for a matrix of any shape or a stack of them.
-
-    A singular matrix is factored too: U then has zeros on its diagonal.
-
-    >>> p, l, u = lu([[0.0, 2.0], [4.0, 1.0]])
-    >>> p, l, u
-    (array([1, 0]), array([[1., 0.],
-           [0., 1.]]), array([[4., 1.],
-           [0., 2.]]))
-    """
-    stack = as_stack(a)
-    if stack.ndim > 2:
-        assert isinstance(stack, np.ndarray)
-        return LUResult(
-            *over_stack(lambda x: lu(x, tile=tile, engine=engine, events=events), stack, outputs=3)
-        )
-    packed, order = packed_factors(stack, tile, engine, events)
-    k = min(packed.shape)
-    lower = np.tril(packed[:, :k], -1)
-    np.fill_diagonal(lower, 1)
-    return LUResult(order, lower, np.triu(packed[:k]))
+def log_determinant_of(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
+    """`sign` and `logabsdet` of the determinant of a square matrix `A`."""
+    outputs = (("sign", Output(_ONE, dtype)), ("logabsdet", Output(_ONE, real(dtype))))
+    return _recipe("slogdet", ("A",), outputs, _valued, layout)
 
 
-def lu_factor(
-    a: Any, *, tile: int | None = None, engine: Engine | None = None, events: Sink | None = None
-) -> LUFactors:
-    """The LU factorisation of a matrix, to be used again and again by `lu_solve`.
-
-    Laid out as by `scipy.linalg.lu_factor`: either library can use the other's.
-
-    >>> factors = lu_factor([[0.0, 2.0], [4.0, 1.0]])
-    >>> factors.piv
-    array([1, 1])
-    """
-    stack = as_stack(a)
-    if stack.ndim > 2:
-        assert isinstance(stack, np.ndarray)
-        made = over_stack(lambda x: lu_factor(x, tile=tile, engine=engine, events=events), stack, outputs=2)
-        return LUFactors(*made)
-    packed, order = packed_factors(stack, tile, engine, events)
-    piv, reached = exchanges(order, min(packed.shape))
-    if not np.array_equal(reached, order):  # below the last pivot, the order of rows is free
-        packed = packed[np.argsort(order)[reached]]
-    return LUFactors(packed, piv)
+def solution(layout: Layout, right: Layout, dtype: np.dtype[np.generic], *, refuse: bool = True) -> Recipe:
+    """`X` with `A·X = B`; `Y` are `probes`, and `singular` says, without `refuse`, whether there is none."""
+    outputs = (
+        ("X", Output(right, dtype)),
+        ("condition", Output(_ONE, _FLOAT)),
+        ("singular", Output(_ONE, _FLOAT)),
+    )
+    made = {"N": right.grid[1], "refuse": int(refuse)}
+    condition = "condition" if refuse else None
+    return _recipe("solve", ("A", "B", "Y"), outputs, _solved, layout, condition, **made)
 
 
-def packed_factors(
-    a: Array | TiledArray, tile: int | None, engine: Engine | None, events: Sink | None
-) -> tuple[Array, Array]:
-    """U with L below its diagonal, in one array, and the permutation."""
-    if is_small(a, tile):
-        packed = np.array(a, order="F")
-        order, _ = factor(packed)
-        return packed, order
-    matrix = cut(a, tile, "lu", engine)
-    packed = room(engine or current_engine(), matrix.shape, promote(matrix.dtype))
-    place = TiledArray.over(packed, matrix.layout)
-    _, order = eliminated(matrix, lower=True, into=place, engine=engine, events=events)
-    return packed, order
+def _recipe(
+    name: str,
+    inputs: tuple[str, ...],
+    outputs: tuple[tuple[str, Output], ...],
+    choose: Choose,
+    layout: Layout,
+    condition: str | None = None,
+    **more: int,
+) -> Recipe:
+    rows, columns = layout.grid
+    side = layout.boundaries[0][1]
+    sizes = {"P": rows, "Q": columns, "K": min(rows, columns), "side": side, "rows": layout.shape[0], **more}
+    doubt = ("doubt" if name == "solve" else "doubted") if rows > GROUP else None
+    return Recipe(name, inputs, outputs, choose, tuple(sizes.items()), condition, doubt)
 
 
-def exchanges(order: Array, count: int) -> tuple[Array, Array]:
-    """The exchanges, one for each of the first `count` rows, that bring them there; and the order reached.
-
-    >>> exchanges(np.array([2, 0, 1]), 3)
-    (array([2, 2, 2]), array([2, 0, 1]))
-    """
-    holds = list(range(len(order)))
-    place = list(range(len(order)))
-    piv = np.empty(count, np.int64)
-    for i, row in enumerate(order[:count].tolist()):
-        j = place[row]
-        piv[i] = j
-        other = holds[i]
-        holds[i], holds[j] = row, other
-        place[row], place[other] = i, j
-    return piv, np.array(holds, np.int64)
+def _factored(setting: Setting, wanted: frozenset[str], sizes: Mapping[str, int]) -> TileProgram:
+    return _joined(setting.trusting, packed)
 
 
-def order_of(piv: Array, rows: int) -> Array:
-    """The permutation that exchanges of rows amount to.
+def _valued(setting: Setting, wanted: frozenset[str], sizes: Mapping[str, int]) -> TileProgram:
+    return _joined(setting.trusting, determinants)
 
-    >>> order_of(np.array([2, 2, 2]), 3)
-    array([2, 0, 1])
-    """
-    order = np.arange(rows)
-    for i, j in enumerate(np.asarray(piv).tolist()):
-        if i != j:
-            order[i], order[j] = order[j], order[i]
-    return order
+
+def _solved(setting: Setting, wanted: frozenset[str], sizes: Mapping[str, int]) -> TileProgram:
+    return _with_system(setting.trusting)
+
+
+@cache
+def _joined(trusting: bool, after: TileProgram) -> TileProgram:
+    """Elimination of a matrix, and what follows."""
+    elimination = tournament if trusting else partial
+    return rows_of.then(elimination, {"A": "M"}, keep=False).then(after, keep=False)
+
+
+@cache
+def _with_system(trusting: bool) -> TileProgram:
+    """Elimination of a matrix and the right sides beside it, and the solution."""
+    elimination = tournament if trusting else partial
+    sizes = {"Q": "P + N", "K": "P"}
+    return system.then(elimination, {"A": "M"}, sizes=sizes, keep=False).then(substituted, keep=False)

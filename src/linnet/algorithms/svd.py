@@ -15,15 +15,12 @@ and the triangle of a panel's columns; `X`, `Y`, `L` those of its rows; `S` the 
 from __future__ import annotations
 
 import functools
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linnet.algorithms.panels import GROUP, PANELS, SLABS, joined, panel_width
-from linnet.algorithms.running import as_matrix, need_square_tiles, run, sized
-from linnet.engines import Engine, Outputs
-from linnet.events import Sink
+from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width, slab_edges
+from linnet.algorithms.recipe import Output, Recipe
 from linnet.kernels import copy
 from linnet.kernels.band import (
     apply_panel,
@@ -34,24 +31,11 @@ from linnet.kernels.band import (
     subtract_product,
 )
 from linnet.kernels.diamonds import apply_sweeps
-from linnet.kernels.fortran import promote
-from linnet.kernels.spectra import bidiagonal_vectors, chase_upper, turned, upper_band_values
+from linnet.kernels.pivots import real
+from linnet.kernels.spectra import bidiagonal_vectors, chase_upper, conjugated, turned, upper_band_values
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
-from linnet.tiles import TiledArray
-from linnet.tiles.layout import Layout
-
-TILE = 256
-"""Side of a tile: smaller ones have a narrower band, which is chased sooner, but products that are slower."""
-
-Matrix = NDArray[Any] | TiledArray
-
-
-class SVDResult(NamedTuple):
-    """As `numpy.linalg.svd` returns it."""
-
-    U: NDArray[Any]
-    S: NDArray[Any]
-    Vh: NDArray[Any]
+from linnet.session.work import Setting
+from linnet.tiles import Layout
 
 
 @tile_program(verify=False)
@@ -108,7 +92,7 @@ def bidiagonal(
             S[K + k + 1, c] = apply_panel(V[p, p // PANELS : P], T[p], S[K + k, c])
             W[K + k + 1, c] = apply_panel(X[p, p // PANELS : Q], Y[p], W[K + k, c])
         U[c, 0] = copy(S[K + PANELS * Q, c])
-        N[c, 0] = copy(W[K + PANELS * Q, c])
+        N[c, 0] = conjugated(W[K + PANELS * Q, c])
 
 
 @tile_program(verify=False)
@@ -129,75 +113,24 @@ def values_only() -> TileProgram:
     return svd_band.then(band_singular_values, keep=False)
 
 
-def svd_tiled(
-    a: Matrix,
-    *,
-    full_matrices: bool = False,
-    tile: int | None = None,
-    engine: Engine | None = None,
-    events: Sink | None = None,
-) -> SVDResult:
-    """`A = U·diag(S)·Vh`, singular values descending.
+def recipe(layout: Layout, dtype: np.dtype[np.generic], *, full: bool) -> Recipe:
+    """`U`, left singular vectors as rows, `O`, the values, and `N`, which is Vh, of a matrix `A`.
 
-    With `full_matrices`, `U` and `Vh` are square; else they have min(m, n) columns and rows.
-
-    >>> u, s, vh = svd_tiled(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), tile=1)
-    >>> s.round(12), u.shape
-    (array([4., 3.]), (3, 2))
+    It is at least as tall as wide. With `full` there are as many left vectors as rows.
     """
-    matrix, adjoint = _tall(a, TILE if tile is None else tile)
-    m, n = matrix.shape
-    columns = m if full_matrices else n
-    if n == 0:
-        dtype = promote(matrix.dtype)
-        left, right = np.eye(columns, m, dtype=dtype), np.zeros((0, 0), dtype)
-        values = np.zeros(0, np.real(left).dtype)
-    else:
-        out = decompose(matrix, columns, engine, events)
-        # The programs leave vectors as rows; these orders make both results lie by rows.
-        left, right = joined(out["U"], "C" if adjoint else "F"), joined(out["N"], "F" if adjoint else "C")
-        values = out["O"].to_numpy()
-    if adjoint:
-        left, right = right, left
-    return SVDResult(left.T, values, right.conj() if right.dtype.kind == "c" else right)
+    m, n = layout.shape
+    columns = m if full else n
+    outputs = (
+        ("U", Output(Layout((slab_edges(columns, n), (0, m))), dtype)),
+        ("O", Output(Layout(((0, n),)), real(dtype))),
+        ("N", Output(Layout((slab_edges(n, n), (0, n))), dtype)),
+    )
+    sizes = {
+        "P": layout.grid[0], "Q": layout.grid[1], "B": panel_width(layout), "K": -(-n // GROUP),
+        "C": min(n, SLABS), "rows": m, "columns": columns,
+    }  # fmt: skip
+    return Recipe("svd", ("A",), outputs, _choose, tuple(sizes.items()))
 
 
-def svdvals_tiled(
-    a: Matrix, *, tile: int | None = None, engine: Engine | None = None, events: Sink | None = None
-) -> NDArray[Any]:
-    """The singular values of `A`, descending.
-
-    >>> svdvals_tiled(np.array([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]]), tile=1).round(12)
-    array([4., 3.])
-    """
-    matrix, _ = _tall(a, TILE if tile is None else tile)
-    if matrix.shape[1] == 0:
-        return np.zeros(0, np.real(np.zeros(0, promote(matrix.dtype))).dtype)
-    return singular_values(matrix, engine, events)
-
-
-def decompose(matrix: TiledArray, columns: int, engine: Engine | None, events: Sink | None) -> Outputs:
-    """A run on a matrix at least as tall as wide: `U` and `N` are vectors as rows, `O` the values."""
-    m, n = matrix.shape
-    bound = sized(
-        with_vectors(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix), K=-(-n // GROUP),
-        C=min(n, SLABS), rows=m, columns=columns,
-    )  # fmt: skip
-    return run(bound, {"A": matrix}, engine, events)
-
-
-def singular_values(matrix: TiledArray, engine: Engine | None, events: Sink | None) -> NDArray[Any]:
-    """Those of a matrix at least as tall as wide."""
-    bound = sized(values_only(), P=matrix.grid[0], Q=matrix.grid[1], B=panel_width(matrix))
-    return run(bound, {"A": matrix}, engine, events)["O"].to_numpy()
-
-
-def _tall(a: Matrix, tile: int) -> tuple[TiledArray, bool]:
-    """The matrix in tiles, or its conjugate transpose if it is wider than tall; and which of the two."""
-    matrix = as_matrix(a, tile)
-    need_square_tiles(matrix, "the SVD")
-    if matrix.shape[0] >= matrix.shape[1]:
-        return matrix, False
-    rows, columns = matrix.layout.boundaries
-    tiles = {(j, i): tile.T.conj() for (i, j), tile in matrix.tiles.items()}
-    return TiledArray(Layout((columns, rows)), matrix.dtype, tiles, matrix.fill), True
+def _choose(setting: Setting, wanted: frozenset[str], sizes: Mapping[str, int]) -> TileProgram:
+    return values_only() if wanted == {"O"} else with_vectors()

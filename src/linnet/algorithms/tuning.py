@@ -1,4 +1,4 @@
-"""How large tiles are, when the user does not say.
+"""How matrices are cut, when the user does not say.
 
 The answer depends on the shape, the dtype, a fixed target and the memory budget if there is one,
 never on the number of workers or on the machine: how a matrix is cut decides in which order its
@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from linnet.errors import InputError
+from linnet.tiles import Layout
+from linnet.tiles.layout import regular
 
 SHORTCUT = 1024
 """A matrix with fewer rows and columns than this goes straight to LAPACK."""
@@ -29,6 +31,12 @@ _TILES = 8
 _HELD = 5
 """Lines of tiles that must fit into a budget: a task holds two, and two tasks are to run side by side."""
 
+_LAPACK_COPIES = 8
+"""Matrices of its size for which LAPACK needs room to find all vectors of one."""
+
+_MANY, _SHORT = 32, 32
+"""A cut of the user's is not kept if it has more tiles along an axis and these are shorter than this."""
+
 # Sides of square float64 tiles: (smallest worth a task, largest worth a copy).
 _SIDES = {
     "gemm": (256, 1024),
@@ -36,8 +44,8 @@ _SIDES = {
     "triangular": (192, 512),
     "lu": (128, 640),
     "qr": (128, 448),
-    "svd": (64, 128),
-    "eigh": (64, 128),
+    "svd": (256, 256),
+    "eigh": (320, 320),
 }
 
 
@@ -59,9 +67,66 @@ def tile_size(
         raise InputError(f"no tile size is known for {kind!r}; there are {', '.join(_SIDES)}")
     low, high = _SIDES[kind]
     longest = max((*shape, 1))
-    scale = (8 / np.dtype(dtype).itemsize) ** 0.5
+    # The width of a band decides how soon it is chased: it is the same for all dtypes.
+    scale = 1.0 if low == high else (8 / np.dtype(dtype).itemsize) ** 0.5
     side = min(max(ceil(longest / _TILES), low * scale), high * scale)
     side = ceil(side / _ALIGNED)
     if memory is not None:
         side = min(side, memory // (_HELD * longest * np.dtype(dtype).itemsize * _ALIGNED))
     return max(1, side) * _ALIGNED
+
+
+def even_side(length: int, side: int) -> int:
+    """A side that cuts a length into as many tiles, the last of them nearly as large as the others.
+
+    >>> even_side(5000, 384), even_side(4096, 512)
+    (360, 512)
+    """
+    return ceil(length / ceil(length / side) / 8) * 8 if length else side
+
+
+def side_of(layout: Layout) -> int | None:
+    """The side of the square tiles of a cut, the last of which may be shorter; None if it has no such tiles.
+
+    >>> side_of(Layout.regular((10, 7), 4)), side_of(Layout.regular((10, 7), (4, 3)))
+    (4, None)
+    """
+    rows, columns = layout.boundaries
+    side = max(rows[1], columns[1])
+    alike = rows == regular(rows[-1], max(1, side)) and columns == regular(columns[-1], max(1, side))
+    return side if alike else None
+
+
+def square_cut(
+    layout: Layout, dtype: np.dtype[np.generic], kind: str, *, tile: int | None, own: bool, memory: int | None
+) -> Layout:
+    """How a matrix that is cut by `layout` is cut for an algorithm: into tiles that are square.
+
+    `tile` is what the user asks for. Without it a cut of the user's `own` is kept if it suits.
+    """
+    shape = layout.shape
+    if tile is not None:
+        if tile < 1:
+            raise InputError(f"tile={tile}: a tile has at least one row and one column")
+        return Layout.regular(shape, tile)
+    if own:
+        side = side_of(layout)
+        if side is not None and (max(layout.grid) <= _MANY or side >= _SHORT):
+            return Layout.regular(shape, side)
+    side = tile_size(shape, dtype, kind, memory)
+    return Layout.regular(shape, even_side(max(shape), side) if kind in ("lu", "triangular") else side)
+
+
+def goes_whole(
+    shape: Sequence[int], itemsize: int, grid: Sequence[int], *, own: bool, spectral: bool, memory: int | None
+) -> bool:
+    """Whether LAPACK takes a matrix of this shape whole: it is short, and nobody cut it."""
+    if 0 in shape:
+        return True
+    if own and max(grid) > 1:
+        return False
+    longest = max(shape)
+    if longest < SHORTCUT:
+        return True
+    fits = memory is None or _LAPACK_COPIES * itemsize * shape[0] * shape[1] <= memory
+    return spectral and longest < SPECTRAL_SHORTCUT and fits

@@ -13,11 +13,15 @@ CHAPTERS = (
     "packing",
     "padding",
     "blockwise",
+    "overlapping",
+    "named_axes",
     "branching",
     "gufuncs",
     "indexing",
+    "views",
     "assignment",
     "picking",
+    "flat",
     "searching",
     "calculus",
     "cumulative",
@@ -32,16 +36,34 @@ CHAPTERS = (
     "sorting",
     "statistics",
     "tapers",
+    "business_days",
+    "printing",
     "vectors",
     "windows",
+    "coarsening",
     "reading",
     "writing",
+    "numpy_files",
+    "storing",
     "submitting",
     "planned",
+    "calling",
+    "numpys_own",
 )
 """Modules with public functions (`__all__`) and methods of arrays (`METHODS`)."""
+
+FURTHER = (
+    "linear_algebra",
+    "factors",
+    "systems",
+    "spectra",
+    "least_squares",
+    "tensor_equations",
+    "transforms",
+)
+"""Modules of the public namespaces `linalg` and `fft`, which also stand for functions of NumPy's."""
 
 # Last, because it imports the chapters: whoever imports any module of this room gets the class with it.
 from linnet.arrays.array import Array  # noqa: E402
 
-__all__ = ["CHAPTERS", "Array"]
+__all__ = ["CHAPTERS", "FURTHER", "Array"]

@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
+from types import GenericAlias
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.arrays import CHAPTERS, chunking, elementwise
+from linnet.arrays import CHAPTERS, FURTHER, chunking, elementwise, operators
+from linnet.arrays import operator_methods as methods
 from linnet.arrays.building import permuted
-from linnet.arrays.core import NUMPY, SCALARS, ArrayBase, as_node, recut_as, wrap
+from linnet.arrays.core import NUMPY, ArrayBase, recut_as, wrap
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Source, Stored
+from linnet.arrays.pickling import reduced, token
+from linnet.arrays.versions import latest
 from linnet.tiles import human
-
-
-def _binary(ufunc: np.ufunc, reverse: bool = False) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        if not (isinstance(other, ArrayBase | np.ndarray | np.generic) or type(other) in SCALARS):
-            return NotImplemented
-        return elementwise.call(ufunc, (other, self) if reverse else (self, other), {})
-
-    return method
-
-
-def _inplace(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
-    def method(self: Any, other: Any) -> Any:
-        return elementwise.call(ufunc, (self, other), {"out": self})
-
-    return method
-
-
-def _unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
-    def method(self: Any) -> Any:
-        return elementwise.call(ufunc, (self,), {})
-
-    return method
 
 
 class Array(ArrayBase):
@@ -66,8 +47,16 @@ class Array(ArrayBase):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes."""
+        """Lengths of the axes; setting it changes the array itself, as `reshape` does."""
         return self._node.shape
+
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        self._node = self.reshape(shape).node
+
+    def __class_getitem__(cls, item: Any) -> GenericAlias:
+        """`ln.ndarray[shape, dtype]` in annotations, as NumPy's."""
+        return GenericAlias(cls, item)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -136,6 +125,8 @@ class Array(ArrayBase):
         """The values, as a NumPy array, or a NumPy scalar if it has no axes."""
         node = self.node
         (value,) = computed([node])
+        if self._node is node:
+            self._node = latest(node)
         if not value.shape:
             return value[()]
         return value.copy() if isinstance(node, Source) else value
@@ -154,6 +145,8 @@ class Array(ArrayBase):
         if copy is False and not isinstance(node, Source):
             raise ValueError("this array is not computed yet: it cannot become a NumPy array without a copy")
         (value,) = computed([node])
+        if self._node is node:
+            self._node = latest(node)
         if isinstance(node, Source) and not copy:
             value = value.view()
             value.flags.writeable = False  # others may hold the same memory
@@ -231,7 +224,7 @@ class Array(ArrayBase):
         known = NUMPY.get(func)
         if known is None:
             # Chapters with namespaces of their own are loaded when they are asked for.
-            for chapter in ("linear_algebra", "tensor_equations", "transforms"):
+            for chapter in FURTHER:
                 import_module(f"linnet.arrays.{chapter}")
             known = NUMPY.get(func)
         return NotImplemented if known is None else known(*args, **kwargs)
@@ -255,7 +248,12 @@ class Array(ArrayBase):
         return (1, 0)
 
     def __reduce__(self) -> Any:
-        return _restored, (np.asarray(self), self.chunks)
+        """The expression, as data; nothing is computed."""
+        return reduced(self.node)
+
+    def __dask_tokenize__(self) -> Any:
+        """What Dask knows the array by; nothing is computed."""
+        return token(self.node)
 
     def __copy__(self) -> Array:
         return wrap(self.node)
@@ -275,18 +273,14 @@ class Array(ArrayBase):
 
     def __str__(self) -> str:
         """The values; of a long array those at its ends, and no others are computed."""
-        most, ends = np.get_printoptions()["threshold"], np.get_printoptions()["edgeitems"]
-        if self.size <= most:
-            return str(np.asarray(self))
-        corners = self
-        for axis, length in enumerate(self.shape):
-            if length > 2 * ends + 1:
-                kept = np.r_[0 : ends + 1, length - ends : length]
-                corners = corners[(*(slice(None),) * axis, kept)]
-        return np.array2string(np.asarray(corners), threshold=0)
+        from linnet.arrays.printing import array_str
+
+        return array_str(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.compute(), spec) if spec and not self.shape else format(str(self), spec)
+        if spec and self.shape:
+            raise TypeError(f"format {spec!r} of an array of shape {self.shape}; only numbers have formats")
+        return format(self.compute(), spec) if spec else str(self)
 
     def _repr_html_(self) -> str:
         from linnet.arrays.pictures import html
@@ -295,54 +289,68 @@ class Array(ArrayBase):
 
     # ---- operators
 
-    __add__, __radd__, __iadd__ = _binary(np.add), _binary(np.add, True), _inplace(np.add)
-    __sub__, __rsub__, __isub__ = _binary(np.subtract), _binary(np.subtract, True), _inplace(np.subtract)
-    __mul__, __rmul__, __imul__ = _binary(np.multiply), _binary(np.multiply, True), _inplace(np.multiply)
+    __add__, __radd__, __iadd__ = (
+        methods.binary(np.add),
+        methods.binary(np.add, True),
+        methods.inplace(np.add),
+    )
+    __sub__, __rsub__, __isub__ = (
+        methods.binary(np.subtract),
+        methods.binary(np.subtract, True),
+        methods.inplace(np.subtract),
+    )
+    __mul__, __rmul__, __imul__ = (
+        methods.binary(np.multiply),
+        methods.binary(np.multiply, True),
+        methods.inplace(np.multiply),
+    )
     __truediv__, __rtruediv__, __itruediv__ = (
-        _binary(np.divide),
-        _binary(np.divide, True),
-        _inplace(np.divide),
+        methods.binary(np.divide),
+        methods.binary(np.divide, True),
+        methods.inplace(np.divide),
     )
-    __floordiv__ = _binary(np.floor_divide)
-    __rfloordiv__ = _binary(np.floor_divide, True)
-    __ifloordiv__ = _inplace(np.floor_divide)
-    __mod__, __rmod__, __imod__ = _binary(np.remainder), _binary(np.remainder, True), _inplace(np.remainder)
+    __floordiv__ = methods.binary(np.floor_divide)
+    __rfloordiv__ = methods.binary(np.floor_divide, True)
+    __ifloordiv__ = methods.inplace(np.floor_divide)
+    __mod__, __rmod__, __imod__ = (
+        methods.binary(np.remainder),
+        methods.binary(np.remainder, True),
+        methods.inplace(np.remainder),
+    )
     __and__, __rand__, __iand__ = (
-        _binary(np.bitwise_and),
-        _binary(np.bitwise_and, True),
-        _inplace(np.bitwise_and),
+        methods.binary(np.bitwise_and),
+        methods.binary(np.bitwise_and, True),
+        methods.inplace(np.bitwise_and),
     )
-    __or__, __ror__, __ior__ = _binary(np.bitwise_or), _binary(np.bitwise_or, True), _inplace(np.bitwise_or)
+    __or__, __ror__, __ior__ = (
+        methods.binary(np.bitwise_or),
+        methods.binary(np.bitwise_or, True),
+        methods.inplace(np.bitwise_or),
+    )
     __xor__, __rxor__, __ixor__ = (
-        _binary(np.bitwise_xor),
-        _binary(np.bitwise_xor, True),
-        _inplace(np.bitwise_xor),
+        methods.binary(np.bitwise_xor),
+        methods.binary(np.bitwise_xor, True),
+        methods.inplace(np.bitwise_xor),
     )
-    __lshift__, __rlshift__ = _binary(np.left_shift), _binary(np.left_shift, True)
-    __rshift__, __rrshift__ = _binary(np.right_shift), _binary(np.right_shift, True)
-    __ilshift__, __irshift__ = _inplace(np.left_shift), _inplace(np.right_shift)
-    __rpow__, __ipow__ = _binary(np.power, True), _inplace(np.power)
-    __lt__, __le__ = _binary(np.less), _binary(np.less_equal)
-    __gt__, __ge__ = _binary(np.greater), _binary(np.greater_equal)
-    __eq__ = _binary(np.equal)  # type: ignore[assignment]
-    __ne__ = _binary(np.not_equal)  # type: ignore[assignment]
-    __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
-    __invert__ = _unary(np.invert)
+    __lshift__, __rlshift__ = methods.binary(np.left_shift), methods.binary(np.left_shift, True)
+    __rshift__, __rrshift__ = methods.binary(np.right_shift), methods.binary(np.right_shift, True)
+    __ilshift__, __irshift__ = methods.inplace(np.left_shift), methods.inplace(np.right_shift)
+    __divmod__, __rdivmod__ = methods.binary(np.divmod), methods.binary(np.divmod, True)
+    __rpow__, __ipow__ = methods.binary(np.power, True), methods.inplace(np.power)
+    __lt__, __le__ = methods.binary(np.less), methods.binary(np.less_equal)
+    __gt__, __ge__ = methods.binary(np.greater), methods.binary(np.greater_equal)
+    __eq__ = methods.equality(np.equal)  # type: ignore[assignment]
+    __ne__ = methods.equality(np.not_equal)  # type: ignore[assignment]
+    __neg__, __pos__, __abs__ = (
+        methods.unary(np.negative),
+        methods.unary(np.positive),
+        methods.unary(np.absolute),
+    )
+    __invert__ = methods.unary(np.invert)
 
     def __pow__(self, other: Any) -> Any:
-        if not (isinstance(other, ArrayBase | np.ndarray | np.generic) or type(other) in SCALARS):
-            return NotImplemented
-        return elementwise.power_operator(self, other)
-
-    def __divmod__(self, other: Any) -> Any:
-        return elementwise.call(np.divmod, (self, other), {})
-
-    def __rdivmod__(self, other: Any) -> Any:
-        return elementwise.call(np.divmod, (other, self), {})
-
-
-def _restored(data: NDArray[Any], chunks: Any) -> Array:
-    return wrap(recut_as(as_node(data), chunks))
+        other = operators.taken(other)
+        return other if other is NotImplemented else elementwise.power_operator(self, other)
 
 
 def _attach() -> None:

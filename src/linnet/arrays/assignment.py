@@ -1,42 +1,41 @@
 """`x[...] = v`: a new version of the array underneath; whoever read the old one keeps it.
 
-There are two ways. Where the array and the values are in memory, the tiles that are touched are
-copied once and then written in place, as long as nobody has seen them: a loop of
-assignments costs what it writes. Otherwise the assignment becomes a node that replaces
-parts of tiles when they are computed; a chain of these is computed before it grows long.
+There are three ways. An array in memory is brought together in one piece, in whatever tiles it is, and NumPy
+writes there, as long as nobody else holds it (`owning`): a loop of assignments costs what it writes. Of an
+array too long for that, tiles that are touched are copied once and then written in place. Otherwise the
+assignment becomes a node that replaces parts of tiles when they are computed; a chain of these is computed
+before it grows long, and when its values are asked for first: assigned values belong to the array.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linnet.arrays import putting
-from linnet.arrays.building import mapped, permuted, sliced
-from linnet.arrays.core import ArrayBase, checked, direct, is_small
-from linnet.arrays.elementwise import cast, sample
+from linnet.arrays import inplace, putting
+from linnet.arrays.building import constant, mapped, permuted, sliced
+from linnet.arrays.core import SCALARS, ArrayBase, as_node
+from linnet.arrays.elementwise import call, cast, sample
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.gathering import Positions, counted, slabs, tiles_of
 from linnet.arrays.indexing import basic, expanded, placement, ranges
 from linnet.arrays.selection import Item, Mask, New, Points, Range, Take, common_shape, parsed
-from linnet.session import current_engine
+from linnet.arrays.straight import is_cheap
+from linnet.arrays.versions import assigned, latest
 from linnet.tiles import Index, Tile, TiledArray
 
 _LONGEST = 16
 """Assignments to what is not computed yet, before it is."""
 
 _AT_ONCE = 1 << 26
-"""Bytes that an assignment may copy and write at once."""
-
-_CHEAP = 64
-"""Tasks that values may take to be computed for an assignment at once."""
+"""Bytes that an assignment to tiles may copy and write at once."""
 
 _lengths: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
 """How many assignments in a row a node stands for."""
@@ -60,7 +59,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     >>> x.compute(), y.compute()
     (array([0., 5., 5., 5., 0., 0.]), array([1., 1., 1., 1., 1., 1.]))
     """
-    if is_small(x._node) and _assigned_small(x, key, value):
+    x._node = latest(x._node)
+    if inplace.put(x, key, value, sys.getrefcount(value) <= inplace.TEMPORARY):
         return
     items = parsed(key, x._node.shape)
     settled = _value(value, x._node.dtype)
@@ -70,23 +70,13 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     _assigned(x, items, settled)
 
 
-def _assigned_small(x: Any, key: Any, value: Any) -> bool:
-    def put(key: Any, value: Any) -> None:
-        # Short enough to be copied each time: what NumPy made of it before may be a view.
-        data = x._node.data.copy()
-        data[key] = value
-        x._node = Source(data, x._node._layout)
-
-    return direct(put, (key, value), {}) is not NotImplemented
-
-
 def _value(value: Any, dtype: np.dtype[Any]) -> Node:
     """What is assigned, in the dtype of the array; NumPy refuses what it would refuse."""
     if isinstance(value, ArrayBase):
         node = value.node
         np.empty(0, dtype)[...] = sample(node.dtype)
         return cast(node, dtype)
-    array = checked(np.asarray(value))
+    array = np.asarray(value)  # of dates and text, too: NumPy makes elements of them, or refuses
     settled = np.empty(array.shape, dtype)  # a copy: the user may change his own
     settled[...] = value if array.ndim == 0 else array
     return Source(settled)
@@ -137,42 +127,11 @@ def _settle(x: Any, node: Node, before: Node) -> None:
     length = _lengths.get(before, 0) + 1
     if length < _LONGEST:
         _lengths[node] = length
+        assigned(node, before)
         x._node, x._fresh = node, False
         return
-    (made,) = persisted([node])
-    assert isinstance(made, Stored)
-    tiles = made.tiles
-    own = set(tiles.tiles) if isinstance(tiles.tiles, dict) and _unlimited() else set[Index]()
-    x._node = Stored(TiledArray(tiles.layout, tiles.dtype, _Owned(tiles.tiles, own) if own else tiles.tiles))
-    x._fresh = bool(own)
-
-
-def _unlimited() -> bool:
-    return getattr(current_engine(), "memory", None) is None
-
-
-def _values_at_hand(value: Node) -> NDArray[Any] | None:
-    """Values in memory, or cheap to compute."""
-    if isinstance(value, Source):
-        return value.data
-    if isinstance(value, Stored) or _is_cheap(value):
-        return computed([value])[0]
-    return None
-
-
-def _is_cheap(node: Node) -> bool:
-    seen: set[int] = set()
-    pending, tasks = [node], 0
-    while pending:
-        current = pending.pop()
-        if id(current) in seen or isinstance(current, Source | Stored):
-            continue
-        seen.add(id(current))
-        tasks += math.prod(current.grid)
-        if tasks > _CHEAP:
-            return False
-        pending.extend(current.operands)
-    return True
+    (x._node,) = persisted([node])
+    x._fresh = False
 
 
 def _writable(x: Any, touched: Sequence[Index], written: int) -> Callable[[Index], Tile] | None:
@@ -224,12 +183,11 @@ def _put_basic(x: Any, items: Sequence[Item], value: Node) -> None:
         spans = [span if span.step > 0 else span[::-1] for span in spans]
     cuts = [putting.cuts(edges, span) for edges, span in zip(node.layout.boundaries, spans, strict=True)]
     touched = list(itertools.product(*([cut.tile for cut in axis if cut.count] for axis in cuts)))
-    values = _values_at_hand(value) if isinstance(node, Source | Stored) else None
-    tile = None if values is None else _writable(x, touched, math.prod(map(len, spans)))
-    if values is None or tile is None:
+    tile = _writable(x, touched, math.prod(map(len, spans))) if is_cheap(value) else None
+    if tile is None:
         _settle(x, putting.boxed(node, cuts, value), node)
         return
-    values = np.broadcast_to(values, tuple(map(len, spans)))
+    values = np.broadcast_to(computed([value])[0], tuple(map(len, spans)))
     for box in itertools.product(*([cut for cut in axis if cut.count] for axis in cuts)):
         index = tuple(cut.tile for cut in box)
         tile(index)[(*(cut.local for cut in box), ...)] = values[tuple(cut.taken for cut in box)]
@@ -271,7 +229,8 @@ def _put_masked(x: Any, items: Sequence[Item], mask: Mask, value: Node) -> None:
 # ---- index arrays
 
 
-def _put_points(x: Any, items: Sequence[Item], value: Node) -> None:
+def _put_points(x: Any, items: Sequence[Item], value: Node, ufunc: str | None = None) -> None:
+    """Replace elements at positions; with the name of a ufunc, by what it gives for them and the values."""
     node = x._node
     points = [item for item in items if isinstance(item, Points)]
     block = common_shape([item.positions for item in points])
@@ -290,14 +249,14 @@ def _put_points(x: Any, items: Sequence[Item], value: Node) -> None:
     value = _turned(value, places, len(shape))
     positions = [np.broadcast_to(item.positions, block).reshape(-1) for item in real]
     box = [Range(axis, putting.as_slice(span)) for axis, span in enumerate(spans)]
-    if not real:  # truth values, all true
+    if not real and ufunc is None:  # truth values, all true
         _put_basic(x, box, permuted(value, tuple(range(len(block), value.ndim))))
         return
     axes = [item.axis for item in real]
-    if _put_points_at_once(x, axes, positions, spans, block, value):
+    if ufunc is None and _put_points_at_once(x, axes, positions, spans, block, value):
         return
     part = basic(node, box)
-    made = putting.at_points(part, axes, positions, block, value)
+    made = putting.at_points(part, axes, positions, block, value, ufunc)
     if part is node:
         _settle(x, made, node)
     else:
@@ -314,8 +273,7 @@ def _put_points_at_once(
 ) -> bool:
     """Write to the tiles themselves, if that can be done."""
     node = x._node
-    values = _values_at_hand(value) if isinstance(node, Source | Stored) else None
-    if values is None:
+    if not isinstance(node, Source | Stored) or not is_cheap(value):
         return False
     rest = [axis for axis in range(node.ndim) if axis not in axes]
     lengths = [len(spans[axis]) for axis in rest]
@@ -338,6 +296,7 @@ def _put_points_at_once(
     tile = _writable(x, touched, len(order) * math.prod(lengths))
     if tile is None:
         return False
+    (values,) = computed([value])
     values = np.broadcast_to(values, (*block, *lengths)).reshape(len(order), *lengths)[(slice(None), *turned)]
     for group, (start, stop) in enumerate(itertools.pairwise(ends)):
         chosen_ones = order[start:stop]
@@ -347,6 +306,28 @@ def _put_points_at_once(
             target = np.moveaxis(tile(index(group, box)), axes, range(len(axes)))
             target[(*rows, *(cut.local for cut in box))] = values[(chosen_ones, *(cut.taken for cut in box))]
     return True
+
+
+def update_at(x: Any, key: Any, ufunc: np.ufunc, *values: Any) -> None:
+    """`ufunc.at(x, key, value)`: `x[key] = ufunc(x[key], value)`, but what is named twice changes twice.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> x = asarray(np.zeros(3), chunks=2)
+    >>> update_at(x, [0, 0, 2], np.add, 1)
+    >>> x.compute()
+    array([2., 0., 1.])
+    """
+    dtype = x.node.dtype
+    samples = [each if type(each) in SCALARS else np.ones(1, as_node(each).dtype) for each in values]
+    ufunc.at(np.ones(1, dtype), [0], *samples)  # NumPy refuses what does not fit
+    items = parsed(key, x.node.shape)
+    if not any(isinstance(item, Points) for item in items):
+        setitem(x, key, call(ufunc, (x[key], *values), {}))
+        return
+    other = as_node(values[0]) if values else constant(0, dtype)
+    if values and type(values[0]) in SCALARS:
+        other = cast(other, np.result_type(dtype, values[0]))
+    _put_points(x, expanded(items), other, ufunc.__name__)
 
 
 METHODS = {"__setitem__": setitem}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,21 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> An
     for each in conditions:
         if each.shape != node.shape:
             raise IndexError(f"a condition of shape {each.shape} for an array of shape {node.shape}")
-
-    def chosen(tile: Any, *masks: Any) -> Any:
-        return np.piecewise(tile, [mask.astype(bool) for mask in masks], funclist, *args, **kw)
-
+    chosen = _Chosen(tuple(funclist), args, kw)
     return map_blocks(chosen, wrap(node), *map(wrap, conditions), dtype=node.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """`np.piecewise` of a tile and its conditions."""
+
+    functions: tuple[Any, ...]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self, tile: Any, *masks: Any) -> Any:
+        conditions = [mask.astype(bool) for mask in masks]
+        return np.piecewise(tile, conditions, list(self.functions), *self.args, **self.kwargs)
 
 
 def _conditions(condlist: Any, rank: int) -> list[Any]:

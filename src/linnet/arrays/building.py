@@ -66,10 +66,18 @@ def mapped(
 
     A shape that operands do not reach (a number spread over an array) must be given.
     """
-    shape = np.broadcast_shapes(*(node.shape for node in inputs)) if shape is None else shape
+    shape = _broadcast([node.shape for node in inputs]) if shape is None else shape
     dtype = np.dtype(dtype)
     layout = common_layout(inputs, shape, dtype) if layout is None else layout
     return Map(op, tuple(aligned(node, layout) for node in inputs), shape, dtype, layout, extra)
+
+
+def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of arrays broadcast together; the common cases first, since NumPy takes microseconds."""
+    longest = max(shapes, key=len, default=())
+    if all(shape == longest or not shape for shape in shapes):
+        return longest
+    return np.broadcast_shapes(*shapes)
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: Any, layout: Layout | None = None) -> Map:
@@ -211,7 +219,7 @@ def sliced(node: Node, slices: Sequence[slice]) -> Node:
     ranges = [range(*part.indices(length)) for part, length in zip(slices, node.shape, strict=True)]
     if all(r == range(n) for r, n in zip(ranges, node.shape, strict=True)):
         return node
-    layout = Layout(tuple(itertools.starmap(_sliced_edges, zip(node.layout.boundaries, ranges, strict=True))))
+    layout = Layout(tuple(itertools.starmap(sliced_edges, zip(node.layout.boundaries, ranges, strict=True))))
     if isinstance(node, Source):
         return Source(node.data[(*map(_as_slice, ranges), ...)], layout)
     return picked(node, layout, tuple(r.start for r in ranges), tuple(r.step for r in ranges))
@@ -224,7 +232,8 @@ def _as_slice(r: range) -> slice:
     return slice(r.start, None if stop < 0 else stop, r.step)
 
 
-def _sliced_edges(edges: Boundaries, r: range) -> Boundaries:
+def sliced_edges(edges: Boundaries, r: range) -> Boundaries:
+    """Where a part of an axis is cut: where the axis is, but that short tiles are put together."""
     count = len(r)
     if not count:
         return (0, 0)

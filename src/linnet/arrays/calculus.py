@@ -10,8 +10,10 @@ from linnet.arrays import chunking, reductions
 from linnet.arrays.building import blocks, concatenated, permuted, recut, sliced
 from linnet.arrays.core import as_node, axis_of, chunked, wrap
 from linnet.arrays.cumulative import cumsum
-from linnet.arrays.elementwise import apply, cast, spread
+from linnet.arrays.elementwise import apply, cast, sample, spread
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece, Source, Spans
+from linnet.arrays.joining import concatenate
+from linnet.arrays.operands import as_read
 from linnet.arrays.reductions import NOT_GIVEN
 from linnet.tiles import Layout
 
@@ -21,7 +23,7 @@ def _part(node: Node, axis: int, start: int | None, stop: int | None, step: int 
     return wrap(sliced(node, cut))
 
 
-@chunked(np.diff)
+@chunked(np.diff, times=chunking.LINEAR)
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
     """The n-th differences of neighbours along an axis.
 
@@ -38,9 +40,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: A
     ends = [None if each is NOT_GIVEN or each is None else as_node(each) for each in (prepend, append)]
     if n and any(end is not None for end in ends):
         before, after = (_end(end, node, along) for end in ends)
-        parts = [each for each in (before, node, after) if each is not None]
-        dtype = np.result_type(*(each.dtype for each in parts))
-        node = concatenated([cast(each, dtype) for each in parts], along, dtype)
+        parts = [wrap(each) for each in (before, node, after) if each is not None]
+        node = concatenate(parts, along).node
     found = wrap(node)
     for _ in range(n):
         function = np.not_equal if found.dtype == bool else np.subtract
@@ -54,10 +55,11 @@ def _end(end: Node | None, node: Node, axis: int) -> Node | None:
     return spread(end, tuple(1 if a == axis else n for a, n in enumerate(node.shape)))
 
 
-@chunked(np.ediff1d)
+@chunked(np.ediff1d, times=chunking.LINEAR)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours of the flattened array, with numbers before and behind."""
     node = as_node(ary)
+    np.subtract(sample(node.dtype), sample(node.dtype))  # NumPy refuses truth values, unlike diff
     flat = node if node.ndim == 1 else wrap(node).reshape((-1,)).node
     parts = [diff(wrap(flat)).node]
     for name, given, place in (("to_begin", to_begin, 0), ("to_end", to_end, len(parts))):
@@ -73,10 +75,11 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return wrap(concatenated(parts, 0, node.dtype))
 
 
-@chunked(np.gradient)
+@chunked(np.gradient, times=chunking.LINEAR)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Second-order central differences inside, one-sided ones at the ends, along each axis."""
     node = as_node(f)
+    np.subtract(np.empty(0, node.dtype), np.empty(0, node.dtype))  # NumPy refuses booleans
     axes = (
         tuple(range(node.ndim)) if axis is None else tuple(axis_of(a, node.ndim) for a in np.atleast_1d(axis))
     )
@@ -85,8 +88,11 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError("invalid number of arguments")
     spacings = [1.0] * len(axes) if not varargs else list(varargs) * (len(axes) if len(varargs) == 1 else 1)
-    if node.dtype.kind in "biu":
+    np.subtract(sample(node.dtype), sample(node.dtype))  # truth values have no differences
+    if node.dtype.kind in "iu":
         node = cast(node, np.float64)
+    elif node.dtype.kind == "M":  # differences of times are spans
+        node = wrap(node).view(node.dtype.str.replace("M8", "m8")).node
     found = [_gradient(node, a, each, edge_order) for a, each in zip(axes, spacings, strict=True)]
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -148,7 +154,7 @@ def _edges(node: Node, axis: int, gaps: Any, order: int, even: bool) -> list[Any
     return found
 
 
-@chunked(np.trapezoid)
+@chunked(np.trapezoid, times=chunking.LINEAR)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral along an axis by the trapezoidal rule."""
     node = as_node(y)
@@ -190,8 +196,9 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """Linear interpolation in a table of points, which every tile sees whole."""
     node = as_node(x)
-    points, values = np.asarray(xp, float), np.asarray(fp)
-    dtype = np.interp(np.zeros(1), points, values, left, right, period).dtype
+    points, values = as_read(xp, float), as_read(fp)
+    # NumPy says what comes out, and refuses what is no real number.
+    dtype = np.interp(np.zeros(1, node.dtype), points, values, left, right, period).dtype
     own = tuple(Along(a) for a in range(node.ndim))
     ends = tuple(
         None if each is None else complex(each) if dtype.kind == "c" else float(each)
@@ -237,7 +244,8 @@ def correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
             else "second array argument cannot be empty"
         )
     swapped = y.shape[0] > x.shape[0]
-    y = as_node(apply(np.conjugate, _part(y, 0, None, None, -1)))
+    y = _part(y, 0, None, None, -1)
+    y = as_node(apply(np.conjugate, y)) if as_node(y).dtype.kind == "c" else as_node(y)
     if swapped:
         x, y = y, x
     return wrap(_convolved(x, y, mode, swapped))

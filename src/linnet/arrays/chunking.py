@@ -16,10 +16,14 @@ import numpy as np
 from linnet.errors import InputError
 from linnet.session import current_engine
 from linnet.tiles import Layout
+from linnet.tiles.amounts import amount
 from linnet.tiles.layout import Boundaries, from_sizes, regular
 
 SMALL = 1 << 18
-"""Bytes up to which an array in one tile is left to NumPy."""
+"""Bytes up to which an array in one tile is left to NumPy, whatever is done with it,"""
+
+LINEAR = 64
+"""and how many times longer it may be where NumPy looks at each element once, or a few times."""
 
 TARGET = 1 << 23
 """Bytes of a tile that is cut automatically: large against the cost of a task, small against memory."""
@@ -89,11 +93,14 @@ def normalized(chunks: Chunks, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
     """The layout that `chunks=` asks for.
 
     An integer is the length of tiles along every axis; a tuple has an entry for each axis: an
-    integer, a tuple of all the lengths, "auto", or -1 or None for the whole axis. A dict names
-    some axes, the others stay whole.
+    integer, a tuple of all the lengths, "auto", or -1 or None for the whole axis. An amount such as
+    "10 MB" is "auto" for tiles of at most so many bytes. A dict names some axes, the others stay whole.
+    Chunks without elements are left out; an axis of length 0 is one.
 
     >>> normalized((4, -1), (10, 6), np.dtype("f8")).grid
     (3, 1)
+    >>> normalized("1 MB", (1000, 1000), np.dtype("f8")).grid
+    (4, 4)
     >>> normalized({0: (3, 7)}, (10, 6), np.dtype("f8")).boundaries
     ((0, 3, 10), (0, 6))
     """
@@ -105,7 +112,9 @@ def normalized(chunks: Chunks, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
         given = math.prod(
             max(1, _longest(e, n)) for e, n, f in zip(entries, shape, free, strict=True) if not f
         )
-        lengths = _lengths(shape, target() / max(dtype.itemsize, 1) / given, free)
+        limits = [amount(e, "chunks") for e in entries if isinstance(e, str) and e != "auto"]
+        size = min(limits) if limits else target()
+        lengths = _lengths(shape, size / max(dtype.itemsize, 1) / given, free)
         entries = [n if f else e for e, n, f in zip(entries, lengths, free, strict=True)]
     return Layout(tuple(_axis(e, n, axis) for axis, (e, n) in enumerate(zip(entries, shape, strict=True))))
 
@@ -128,9 +137,6 @@ def _entries(chunks: Chunks, shape: tuple[int, ...]) -> list[Any]:
             f"chunks={chunks!r} has {len(entries)} entries for an array of shape {shape}; "
             "give one number, or an entry for each axis"
         )
-    for entry in entries:
-        if isinstance(entry, str) and entry != "auto":
-            raise InputError(f'chunks={chunks!r}: {entry!r} is not known; use a number, a tuple or "auto"')
     return entries
 
 
@@ -147,17 +153,18 @@ def _axis(entry: Any, length: int, axis: int) -> Boundaries:
         size = int(entry)
         if size == -1:
             return (0, length)
-        if size < 1:
+        if size < 0 or (length and not size):
             raise InputError(f"chunks of length {size} along axis {axis}; a chunk has at least one element")
-        return regular(length, size)
+        return regular(length, max(size, 1))
     sizes = [int(size) for size in entry]
-    if sum(sizes) != length or (length and min(sizes) < 1):
+    if sum(sizes) != length or min(sizes, default=0) < 0:
         raise InputError(
             f"chunks {tuple(sizes)} along axis {axis} add up to {sum(sizes)}, the axis has {length} elements"
             if sum(sizes) != length
-            else f"chunks {tuple(sizes)} along axis {axis}: a chunk has at least one element"
+            else f"chunks {tuple(sizes)} along axis {axis}: the length of a chunk is not negative"
         )
-    return from_sizes(sizes) if sizes else (0, 0)
+    filled = [size for size in sizes if size]
+    return from_sizes(filled) if filled else (0, 0)
 
 
 def sizes(layout: Layout) -> tuple[tuple[int, ...], ...]:

@@ -10,10 +10,11 @@ from typing import cast as cast_to
 import numpy as np
 
 from linnet.arrays import contraction_order
-from linnet.arrays.building import folded, permuted
+from linnet.arrays.building import filled, folded, permuted
 from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, wrap
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.expression import Node
+from linnet.arrays.operators import taken
 from linnet.arrays.products import contracted
 
 _LETTERS = string.ascii_letters
@@ -50,6 +51,9 @@ def _product(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any
 @chunked(np.matmul)
 def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Any:
     """The matrix product; leading axes are broadcast, and vectors are rows or columns."""
+    if dtype is not None:  # the products too are of this dtype, not only the result
+        np.matmul(*(np.ones((1, 1), as_node(each).dtype) for each in (x1, x2)), dtype=dtype)
+        x1, x2 = (wrap(cast(as_node(each), dtype)) for each in (x1, x2))
     (a, b), common = _typed(x1, x2)
     if not a.ndim or not b.ndim:
         raise ValueError(f"matmul takes arrays with axes, got shapes {a.shape} and {b.shape}; use multiply")
@@ -63,12 +67,11 @@ def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Any:
     left = (free[len(free) - (a.ndim - 2) :] if a.ndim > 2 else "") + ("Y" if a.ndim > 1 else "") + "X"
     right = (free[len(free) - (b.ndim - 2) :] if b.ndim > 2 else "") + "X" + ("Z" if b.ndim > 1 else "")
     made = free + ("Y" if a.ndim > 1 else "") + ("Z" if b.ndim > 1 else "")
-    node = _product([left, right], [a, b], made, common)
-    return _finished(node, dtype, out)
+    return _finished(_product([left, right], [a, b], made, common), out)
 
 
-def _finished(node: Node, dtype: Any = None, out: Any = None) -> Any:
-    result = wrap(node if dtype is None else cast(node, dtype))
+def _finished(node: Node, out: Any = None) -> Any:
+    result = wrap(node)
     if out is None:
         return result
     if not isinstance(out, ArrayBase) or out.node.shape != node.shape:
@@ -134,7 +137,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Any:
     if x.shape[-1] != y.shape[place]:
         raise ValueError(f"dot: shapes {x.shape} and {y.shape} do not fit")
     node = contracted(["".join(left), "".join(right)], [x, y], "".join(made), common)
-    return _finished(node, None, out)
+    return _finished(node, out)
 
 
 @chunked(np.inner)
@@ -149,11 +152,11 @@ def inner(a: Any, b: Any, /) -> Any:
 @chunked(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Any:
     """The products of all elements of `a` with all of `b`."""
-    (x, y), _ = _typed(a, b)
+    x, y = as_node(a), as_node(b)
     flat = [wrap(n) if n.ndim == 1 else wrap(n).reshape(-1) for n in (x, y)]
     columns = wrap(permuted(flat[0].node, (0, -1)))
     rows = wrap(permuted(flat[1].node, (-1, 0)))
-    return _finished(apply(np.multiply, columns, rows).node, None, out)
+    return _finished(apply(np.multiply, columns, rows).node, out)
 
 
 @chunked(np.vdot)
@@ -190,9 +193,8 @@ def _dropped(node: Node, axis: int) -> Node:
 @chunked(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: Any) -> Any:
     """Sums of products by letters, as NumPy's; the order of products is chosen."""
-    dtype = keywords.pop("dtype", None)
-    for name in ("order", "casting"):
-        keywords.pop(name, None)
+    dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "safe")
+    keywords.pop("order", None)
     if keywords:
         raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(keywords))!r}")
     if isinstance(operands[0], str):
@@ -201,12 +203,22 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: An
         spec, items = contraction_order.from_lists(operands)
     nodes, common = _typed(*items)
     if dtype is not None:
+        for node in nodes:
+            if not np.can_cast(node.dtype, dtype, casting):
+                raise TypeError(
+                    f"einsum: {node.dtype} cannot be cast to {np.dtype(dtype)} by the rule {casting!r}"
+                )
         nodes = [cast(node, dtype) for node in nodes]
         common = np.dtype(dtype)
     made = list(nodes)
+    # What is stored in between is float32, as it is where NumPy multiplies float16 at once.
+    inside = np.dtype(np.float32) if common == np.float16 else common
     for step in _steps(spec, [node.shape for node in nodes], optimize):
-        made.append(_step(step, [made[number] for number in step.operands], common))
-    return _finished(cast(made[-1], common), None, out)
+        made.append(_step(step, [made[number] for number in step.operands], inside))
+    last = made[-1]
+    if any(0 in node.shape for node in nodes):  # a sum of nothing, whatever else is multiplied with it
+        last = filled(last.shape, 0, common, last.layout)
+    return _finished(cast(last, common), out)
 
 
 _MORE_WORK = 1.2
@@ -256,11 +268,13 @@ def _diagonal(letters: str, out: str, node: Node) -> Node:
 
 
 def _matmul_operator(self: Any, other: Any) -> Any:
-    return matmul(self, other) if isinstance(other, ArrayBase | np.ndarray) else NotImplemented
+    other = taken(other)
+    return other if other is NotImplemented else matmul(self, other)
 
 
 def _matmul_reversed(self: Any, other: Any) -> Any:
-    return matmul(other, self) if isinstance(other, ArrayBase | np.ndarray) else NotImplemented
+    other = taken(other)
+    return other if other is NotImplemented else matmul(other, self)
 
 
 def _matmul_inplace(self: Any, other: Any) -> Any:

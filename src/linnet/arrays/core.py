@@ -8,7 +8,7 @@ It also tells NumPy which of our functions stands for which of its own.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 from linnet.arrays import chunking
 from linnet.arrays.building import recut
 from linnet.arrays.expression import Node, Source
+from linnet.arrays.naming import Names
+from linnet.arrays.operands import as_read, copied, is_fixed
 from linnet.errors import InputError
+from linnet.session import current_engine
 
 NUMPY: dict[Any, Callable[..., Any]] = {}
 """Our function for a function of NumPy's: what `np.f(x)` runs."""
@@ -37,17 +40,18 @@ class ArrayBase:
     public: ClassVar[type[Any]]
     """The class of arrays that users see."""
 
-    def __init_subclass__(cls) -> None:
-        ArrayBase.public = cls
+    def __init_subclass__(cls, register: bool = True) -> None:
+        if register:
+            ArrayBase.public = cls
 
     def __init__(self, node: Node) -> None:
         self._node = node
         self._fresh = False
-        """Whether the data of its source was copied for it and shown to nobody since."""
+        """Whether tiles that were copied for it were shown to nobody since."""
 
     @property
     def node(self) -> Node:
-        """What it is made of. Whoever has seen it may hold on to its data."""
+        """What it is made of. Whoever has seen it may hold on to its tiles."""
         self._fresh = False
         return self._node
 
@@ -58,24 +62,46 @@ def wrap(node: Node) -> Any:
 
 
 def wrapped(data: NDArray[Any] | np.generic) -> Any:
-    """An array around NumPy's result."""
-    return ArrayBase.public(Source(np.asarray(data)))
+    """An array around NumPy's result, in one tile if it is longer than small ones are."""
+    array = np.asarray(data)
+    long = array.nbytes > chunking.SMALL
+    return ArrayBase.public(Source(array, chunking.whole(array.shape) if long else None))
 
 
-def is_small(node: Node) -> bool:
-    """Whether NumPy itself works on it: in memory, in one tile, and short."""
-    return (
-        type(node) is Source
-        and node.data.nbytes <= chunking.SMALL
-        and (node._layout is None or max(node._layout.grid, default=1) == 1)
-    )
+def is_small(node: Node, times: int = 1) -> bool:
+    """Whether NumPy itself works on it: in memory, in one tile, and short, or so many times longer.
+
+    Longer ones only where memory has no limit, and no other machine would work on them.
+    """
+    if type(node) is not Source:
+        return False
+    size = node.data.nbytes
+    if size > chunking.SMALL and not (size <= chunking.SMALL * times and at_hand()):
+        return False
+    return node.in_one_tile
+
+
+def at_hand() -> bool:
+    """Whether arrays of this process are computed in this process, and memory has no limit."""
+    engine = current_engine()
+    return engine.shares_memory and engine.memory is None
 
 
 def as_node(obj: Any, dtype: Any = None) -> Node:
-    """The node of an array, or of anything NumPy can make one of."""
+    """The node of an array, or of anything NumPy can make one of, as it is now."""
     if isinstance(obj, ArrayBase):
         return obj.node
-    return Source(checked(np.asarray(obj, dtype)))
+    if is_masked(obj):
+        raise TypeError(
+            "arrays with masked elements are not supported; fill them (x.filled(value)), or give ~x.mask as "
+            "where= to a function that takes it"
+        )
+    return Source(checked(as_read(obj, dtype)))
+
+
+def is_masked(obj: Any) -> bool:
+    """Whether it is one of NumPy's masked arrays, and some element of it is masked."""
+    return type(obj) is not np.ndarray and isinstance(obj, np.ma.MaskedArray) and bool(np.ma.is_masked(obj))
 
 
 def checked(data: NDArray[Any]) -> NDArray[Any]:
@@ -93,57 +119,75 @@ class _Large(Exception):
     """An array among the arguments is not small."""
 
 
-def _plain(item: Any) -> Any:
-    """An argument as NumPy takes it."""
+def _plain(item: Any, times: int, given: list[NDArray[Any]]) -> Any:
+    """An argument as NumPy takes it; arrays of NumPy's that may change are noted."""
     if isinstance(item, ArrayBase):
-        node = item.node  # NumPy may give a view of its data back
-        if not is_small(node):
+        node = item._node
+        if not is_small(node, times):
             raise _Large
         return cast("Source", node).data
     kind = type(item)
     if kind is tuple or kind is list:
-        return kind(map(_plain, item))
-    if kind is np.ndarray and item.nbytes > chunking.SMALL:
-        raise _Large
+        return kind([_plain(each, times, given) for each in item])
+    if isinstance(item, np.ndarray):
+        long = item.nbytes > chunking.SMALL and not (item.nbytes <= chunking.SMALL * times and at_hand())
+        if long or is_masked(item):
+            raise _Large
+        if not is_fixed(item):
+            given.append(item)
     return item
 
 
-def direct(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """NumPy's result on small arrays as arrays again; NotImplemented if some array is not small."""
+def direct(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], times: int = 1
+) -> Any:
+    """NumPy's result on small arrays as arrays again; NotImplemented if some array is not small.
+
+    Arrays `times` as long as small ones are taken as well.
+    """
+    given: list[NDArray[Any]] = []
     try:
-        args = tuple(map(_plain, args))
+        args = tuple([_plain(each, times, given) for each in args])
         if kwargs:
-            kwargs = {name: _plain(value) for name, value in kwargs.items()}
+            kwargs = {name: _plain(value, times, given) for name, value in kwargs.items()}
     except _Large:
         return NotImplemented
-    return wrapped_all(function(*args, **kwargs))
+    return wrapped_all(function(*args, **kwargs), given)
 
 
-def wrapped_all(result: Any) -> Any:
-    """NumPy's results as arrays: one, or several in the same tuple or list."""
+def wrapped_all(result: Any, given: Sequence[NDArray[Any]] = ()) -> Any:
+    """NumPy's results as arrays: one, or several in the same tuple or list.
+
+    What lies in memory of an array that was given is copied.
+    """
     if isinstance(result, np.ndarray | np.generic):
+        if given and any(np.may_share_memory(result, each) for each in given):
+            result = copied(np.asarray(result))
         return wrapped(result)
     if isinstance(result, tuple):
-        parts = [wrapped_all(part) for part in result]
+        parts = [wrapped_all(part, given) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else tuple(parts)
     if isinstance(result, list):
-        return [wrapped_all(part) for part in result]
+        return [wrapped_all(part, given) for part in result]
     return result
 
 
-def chunked(*functions: Any, small: Callable[..., Any] | None = None) -> Callable[[F], F]:
+def chunked(*functions: Any, small: Callable[..., Any] | None = None, times: int = 1) -> Callable[[F], F]:
     """Mark a function on arrays in tiles: it stands for these functions of NumPy's.
 
     `small` computes small arrays (default: the first function of NumPy's); it takes the same
-    arguments. Without any, only the tiled way exists.
+    arguments. Without any, only the tiled way exists. Arrays `times` as long count as small.
     """
 
     def mark(function: F) -> F:
         straight = small or (functions[0] if functions else None)
+        names = Names(function, functions[0] if functions else straight)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            result = NotImplemented if straight is None else direct(straight, args, kwargs)
+            if kwargs:
+                args, kwargs = names.placed(args, kwargs)
+            result = NotImplemented if straight is None else direct(straight, args, kwargs, times)
             return function(*args, **kwargs) if result is NotImplemented else result
 
         for each in functions:
@@ -163,21 +207,34 @@ def axis_of(axis: int, ndim: int, name: str = "axis") -> int:
     return index % ndim
 
 
+def listed(given: Any) -> tuple[Any, ...]:
+    """One integer, or several in anything that has them, as a tuple; NumPy's arrays of integers too.
+
+    >>> listed(3), listed(np.array([0, 1]))
+    ((3,), (np.int64(0), np.int64(1)))
+    """
+    one = hasattr(given, "__index__") and not getattr(given, "ndim", 0)
+    return (given,) if one or not hasattr(given, "__iter__") else tuple(given)
+
+
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front, ascending; None: all of them."""
     if axis is None:
         return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    found = [axis_of(each, ndim) for each in given]
+    found = [axis_of(each, ndim) for each in listed(axis)]
     if len(set(found)) != len(found):
         raise ValueError(f"axis {axis}: the same axis is named twice")
     return tuple(sorted(found))
 
 
 def recut_as(node: Node, chunks: Any) -> Node:
-    """A node cut as `chunks=` says; None: as it is."""
+    """A node cut as `chunks=` says; None: as it is. Axes that a dict does not name stay as they are."""
     if chunks is None:
         return node
+    if isinstance(chunks, dict) and not (isinstance(node, Source) and node._layout is None):
+        named = {axis % node.ndim if -node.ndim <= axis < node.ndim else axis for axis in chunks}
+        cut = chunking.sizes(node.layout)
+        chunks = chunks | {axis: cut[axis] for axis in range(node.ndim) if axis not in named}
     return recut(node, chunking.normalized(chunks, node.shape, node.dtype))
 
 

@@ -10,47 +10,53 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from linnet.arrays import linear_algebra, tensor_equations, transforms
+from linnet.arrays import FURTHER, linear_algebra, tensor_equations, transforms
 from linnet.arrays.array import Array
 from linnet.arrays.core import NUMPY
 from linnet.arrays.counts import Counts
 from linnet.arrays.namespace import names
+from linnet.arrays.numpys_own import SAME
 from linnet.arrays.sampling import Generator
 
 STATES = ("chunked", "gathering", "absent")
 
-IN_ONE_PLACE = ("__array__", "__dlpack__", "__reduce__", "tolist")
-"""Methods whose result is by its nature in one place; under a budget it lies in a file."""
+IN_ONE_PLACE = (
+    "__array__",
+    "__dlpack__",
+    "fromstring",
+    "genfromtxt",
+    "loadtxt",
+    "tobytes",
+    "tofile",
+    "tolist",
+)
+"""Functions and methods whose result is by its nature in one place; under a budget it lies in a file."""
 
 REMARKS = {
     "only with `axis=`": "unique",
-    "its result is in one place": " ".join(IN_ONE_PLACE),
+    "its result is in one place": "__array__ __dlpack__ __reduce__ tobytes tofile tolist",
+    "NumPy reads it, in one place; `ln.read_csv` reads in tiles": "fromstring genfromtxt loadtxt",
     "the order is drawn in one place, the elements move tile by tile": "choice permutation shuffle",
     "takes no arrays: NumPy's own serves": (
-        "base_repr binary_repr datetime_data format_float_positional format_float_scientific get_include "
-        "get_printoptions getbufsize geterr geterrcall info issubdtype mintypecode printoptions "
-        "set_printoptions setbufsize seterr seterrcall show_config show_runtime test typename"
+        "get_include getbufsize geterr geterrcall info setbufsize seterr seterrcall show_config "
+        "show_runtime test"
     ),
-    "a file: read it with NumPy, memory-mapped where it is large, and give it to `ln.asarray`": (
-        "fromfile fromregex fromstring genfromtxt load loadtxt"
-    ),
-    "a file: `np.save(path, np.asarray(x))`": "dump dumps save savetxt savez savez_compressed tofile",
-    "memory is not shared: slices are not views": ("isfortran getfield setfield setflags"),
+    "makes records, which arrays do not hold": "fromregex",
+    "NumPy's own": " ".join(SAME),
+    "a file: `np.save(path, x)`": "dump dumps",
+    "memory is not shared: slices are not views": ("getfield setfield setflags"),
     "there is no class for matrices": "asmatrix bmat",
-    "takes any object: NumPy's own serves": "isscalar iterable",
-    "a few numbers: NumPy's own serves, on `np.asarray(x)`": "poly polydiv roots",
+    "results are numbers, not objects": "frompyfunc",
     "NumPy's old name of `vstack`": "row_stack",
-    "walks element by element": "nested_iters frompyfunc",
+    "walks element by element": "nested_iters",
     "arrays keep their elements": "__delitem__",
-    "bytes of the whole: `np.asarray(x).tobytes()`": "tobytes",
-    "business days: on tiles with `ln.map_blocks`": "busday_count busday_offset is_busday",
     "gives text: arrays hold no text": "datetime_as_string",
     "the order of bytes is not the user's concern": "byteswap",
-    "arrays do not change their shape": "resize.ndarray",
 }
 """What the page says besides, with the names it is said of; `name.place` where one place is meant."""
 
@@ -72,6 +78,8 @@ def covered() -> dict[str, list[Row]]:
     >>> rows["norm"], rows["eig"], rows["test"]
     ('chunked', 'gathering', 'absent')
     """
+    for chapter in FURTHER:  # they say which functions of NumPy's they stand for
+        import_module(f"linnet.arrays.{chapter}")
     return {
         "numpy": list(_rows(np, names())),
         "numpy.linalg": list(_rows(np.linalg, {**vars(linear_algebra), **vars(tensor_equations)})),
@@ -140,8 +148,8 @@ def page() -> str:
         "- *absent*: there is none of ours. Where NumPy asks the arrays it is given, `np.f(x)` raises a",
         "  `TypeError`; `np.f(np.asarray(x))` is what one writes instead, where the array fits into memory.",
         "",
-        "Functions and methods are counted, classes are not. Of the methods of ufuncs, `reduce`,",
-        "`accumulate` and `outer` are chunked; `at` and `reduceat` are refused.",
+        "Functions and methods are counted, classes are not. The methods of ufuncs (`reduce`, `accumulate`,",
+        "`reduceat`, `outer`, `at`) are chunked.",
         "",
         "| where | functions | chunked | gathering | absent |",
         "|---|---|---|---|---|",

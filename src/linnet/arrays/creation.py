@@ -12,9 +12,10 @@ import numpy as np
 
 from linnet.arrays import chunking
 from linnet.arrays.building import blocks, filled, permuted, recut
-from linnet.arrays.core import FOREIGN, NUMPY, ArrayBase, as_node, checked, recut_as, wrap
+from linnet.arrays.core import FOREIGN, NUMPY, ArrayBase, as_node, at_hand, checked, recut_as, wrap
 from linnet.arrays.elementwise import apply, cast, spread
 from linnet.arrays.expression import Entry, Node, Piece, Source
+from linnet.arrays.naming import named_as
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 
@@ -47,9 +48,13 @@ def made(
 ) -> Any:
     """An array made in memory if it is small, else lazily with the layout that `chunks=` asks for."""
     checked(np.empty(0, dtype))
-    if math.prod(shape) * dtype.itemsize <= chunking.SMALL:
+    size = math.prod(shape) * dtype.itemsize
+    if size <= chunking.SMALL:
         return wrap(recut_as(Source(np.asarray(small())), None if chunks == "auto" else chunks))
-    return wrap(large(chunking.normalized(chunks, shape, dtype)))
+    layout = chunking.normalized(chunks, shape, dtype)
+    if size <= chunking.SMALL * chunking.LINEAR and max(layout.grid) == 1 and at_hand():
+        return wrap(Source(np.asarray(small()), layout))
+    return wrap(large(layout))
 
 
 def positions(edges: Boundaries, start: int = 0) -> Node:
@@ -63,6 +68,7 @@ def positions(edges: Boundaries, start: int = 0) -> Node:
 # ---- of other objects
 
 
+@named_as(np.asarray)
 def asarray(
     obj: Any,
     /,
@@ -132,12 +138,14 @@ def _nested(obj: Any) -> Node:
     return stack([wrap(_nested(each)) for each in obj]).node
 
 
+@named_as(np.array)
 def array(
     obj: Any,
     dtype: Any = None,
     *,
     copy: Any = True,
     order: Any = "K",
+    subok: bool = False,
     ndmin: int = 0,
     device: Any = None,
     chunks: Any = None,
@@ -150,21 +158,25 @@ def array(
     return wrap(permuted(result.node, (*(-1,) * missing, *range(result.ndim))))
 
 
+@named_as(np.asanyarray)
 def asanyarray(obj: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Any:
     """The same as `asarray`: there are no subclasses."""
     return asarray(obj, dtype, order, **keywords)
 
 
+@named_as(np.ascontiguousarray)
 def ascontiguousarray(obj: Any, dtype: Any = None) -> Any:
     """The same as `asarray`, with at least one axis: how elements lie in memory is not the user's concern."""
     return array(obj, dtype, copy=None, ndmin=1)
 
 
+@named_as(np.asfortranarray)
 def asfortranarray(obj: Any, dtype: Any = None) -> Any:
     """The same as `asarray`: how elements lie in memory is not the user's concern."""
     return asarray(obj, dtype)
 
 
+@named_as(np.asarray_chkfinite)
 def asarray_chkfinite(obj: Any, dtype: Any = None, order: Any = None) -> Any:
     """The array, computed to make sure that it holds neither NaN nor infinity."""
     result = asarray(obj, dtype)
@@ -173,6 +185,7 @@ def asarray_chkfinite(obj: Any, dtype: Any = None, order: Any = None) -> Any:
     return result
 
 
+@named_as(np.require)
 def require(obj: Any, dtype: Any = None, requirements: Any = None) -> Any:
     """The same as `asarray`: how elements lie in memory is not the user's concern."""
     return asarray(obj, dtype)
@@ -194,6 +207,7 @@ def frombuffer(
     return asarray(np.frombuffer(buffer, dtype, count, offset), chunks=chunks)
 
 
+@named_as(np.fromiter)
 def fromiter(iterable: Any, dtype: Any, count: int = -1, *, chunks: Any = None) -> Any:
     """An array of what an iterator gives, one after another; it lies in memory."""
     return asarray(np.fromiter(iterable, dtype, count), chunks=chunks)
@@ -251,7 +265,8 @@ def full(
         kind = value.dtype if dtype is None else np.dtype(dtype)
         layout = chunking.normalized(chunks, lengths, kind)
         return wrap(recut(spread(cast(value, kind), lengths, layout), layout))
-    number = np.asarray(fill_value, dtype)
+    number = np.empty((), np.asarray(fill_value).dtype if dtype is None else dtype)
+    np.copyto(number, fill_value, casting="unsafe")
     return made(
         lengths,
         checked(number).dtype,
@@ -282,7 +297,6 @@ def empty(
 
 def full_like(
     a: Any,
-    /,
     fill_value: Any,
     dtype: Any = None,
     order: Any = "K",
@@ -303,7 +317,6 @@ def full_like(
 
 def zeros_like(
     a: Any,
-    /,
     dtype: Any = None,
     order: Any = "K",
     subok: bool = True,
@@ -319,7 +332,6 @@ def zeros_like(
 
 def ones_like(
     a: Any,
-    /,
     dtype: Any = None,
     order: Any = "K",
     subok: bool = True,
@@ -334,7 +346,6 @@ def ones_like(
 
 def empty_like(
     prototype: Any,
-    /,
     dtype: Any = None,
     order: Any = "K",
     subok: bool = True,

@@ -20,14 +20,17 @@ from linnet.arrays.wholes import whole_along
 from linnet.kernels.folds import FOLDS
 from linnet.tiles import Layout
 
-_ASSOCIATIVE = {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or"} | set(FOLDS)
+ASSOCIATIVE = {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or"} | set(FOLDS)
+"""Names of ufuncs that may take their operands in any grouping."""
 
 
 def accumulated(node: Node, ufunc: np.ufunc, axis: int, dtype: Any = None) -> Node:
     """`ufunc.accumulate` along an axis."""
+    if dtype is not None and np.dtype(dtype).kind == "m":  # spans keep their unit, whatever is asked for
+        node, dtype = node if node.dtype.kind == "m" else cast(node, dtype), None
     result = np.dtype(ufunc.accumulate(np.zeros((1,), node.dtype), dtype=dtype).dtype)
     name = ufunc.__name__
-    if name not in _ASSOCIATIVE:
+    if name not in ASSOCIATIVE:
         node = node if dtype is None else cast(node, dtype)
         return each_tile("accumulate_tile", whole_along(node, (axis,)), result, ufunc=name, axis=axis)
     node = cast(node, result)
@@ -40,8 +43,7 @@ def accumulated(node: Node, ufunc: np.ufunc, axis: int, dtype: Any = None) -> No
         return each_tile("accumulate_tile", node, result, ufunc=name, axis=axis)
     by_tile = Layout((*edges[:axis], tuple(range(count + 1)), *edges[axis + 1 :]))
     together = Layout((*edges[:axis], (0, count), *edges[axis + 1 :]))
-    totals = each_tile("reduce_tile", node, result, by_tile, ufunc=name, axis=axis)
-    before = each_tile("accumulate_tile", recut(totals, together), result, ufunc=name, axis=axis)
+    before = _before(node, result, name, axis, by_tile, together)
     own = tuple(Along(a) for a in range(node.ndim))
     shared = tuple(At(0) if a == axis else Along(a) for a in range(node.ndim))
     low = tuple(1 if a == axis else 0 for a in range(node.ndim))
@@ -52,6 +54,26 @@ def accumulated(node: Node, ufunc: np.ufunc, axis: int, dtype: Any = None) -> No
         Piece("accumulate_from", (Operand(0, own), Operand(1, shared), place), attributes, low, node.grid),
     )
     return blocks((node, before), pieces, node.layout, result)
+
+
+def _before(node: Node, result: Any, name: str, axis: int, by_tile: Layout, together: Layout) -> Node:
+    """The totals of all tiles up to each along the axis."""
+    if name != "multiply" or result.kind not in "fc":
+        totals = each_tile("reduce_tile", node, result, by_tile, ufunc=name, axis=axis)
+        return each_tile("accumulate_tile", recut(totals, together), result, ufunc=name, axis=axis)
+    wide = np.result_type(result, np.complex128 if result.kind == "c" else np.float64)
+    pair = ((0, 2),)
+    tile = Operand(0, tuple(Along(a + 1) for a in range(node.ndim)))
+    states = blocks(
+        (node,),
+        (Piece("product_tile", (tile,), (("axis", axis),)),),
+        Layout(pair + by_tile.boundaries),
+        wide,
+    )
+    together_states = recut(states, Layout(pair + together.boundaries))
+    own = Operand(0, (At(0), *(Along(a) for a in range(node.ndim))))
+    piece = Piece("running_products", (own,), (("axis", axis), ("dtype", result.str)))
+    return blocks((together_states,), (piece,), together, result)
 
 
 def _along(x: Any, axis: Any) -> tuple[Node, int]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from linnet.arrays.building import each_tile, filled, mapped
-from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, checked, chunked, wrap
+from linnet.arrays import chunking
+from linnet.arrays.building import each_tile, filled, mapped, recut
+from linnet.arrays.core import NUMPY, SCALARS, ArrayBase, as_node, axes_of, checked, chunked, wrap
 from linnet.arrays.creation import check_device
 from linnet.arrays.creation import copy as copied
 from linnet.arrays.elementwise import apply, cast, placed
+from linnet.tiles import Layout
 
 # NumPy's scalar types and not its dtypes, which equal None and names: a dtype equals itself alone.
 bool = np.bool  # the standard's name
@@ -64,25 +67,39 @@ def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> An
 
 
 def _view(self: Any, dtype: Any = None, type: Any = None) -> Any:
-    """The same bytes read as another dtype of the same size."""
+    """The same bytes read as another dtype; elements of another size change the length of the last axis."""
     node = self.node
-    if type is not None:
+    if dtype is ArrayBase.public or type in (None, ArrayBase.public):
+        dtype = None if dtype is ArrayBase.public else dtype
+    else:
         raise TypeError("view(type=...) is not supported: arrays in tiles have one class; give a dtype")
     kind = node.dtype if dtype is None else checked(np.empty(0, dtype)).dtype
     if kind == node.dtype:
         return wrap(node)
-    if kind.itemsize != node.dtype.itemsize:
-        raise TypeError(
-            f"view of {node.dtype} as {kind}: elements of {node.dtype.itemsize} and {kind.itemsize} bytes; "
-            "expected dtypes of the same size (use astype to convert the values)"
+    old, new = node.dtype.itemsize, kind.itemsize
+    if old == new:
+        return wrap(each_tile("reinterpret", node, kind, into=kind.str))
+    if not node.ndim:
+        raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+    if node.shape[-1] * old % new:
+        raise ValueError(
+            f"view of {node.dtype} as {kind}: its size must be a divisor of the total size in bytes of the "
+            f"last axis of the array, which is {node.shape[-1] * old}"
         )
-    return wrap(each_tile("reinterpret", node, kind, into=kind.str))
+    *others, last = node.layout.boundaries
+    whole = math.lcm(old, new) // old  # elements that are whole ones of the new size
+    cut = (0, *sorted({edge // whole * whole for edge in last[1:-1]} - {0}), last[-1])
+    node = recut(node, Layout((*others, cut)))
+    layout = Layout((*others, tuple(edge * old // new for edge in cut)))
+    return wrap(each_tile("reinterpret", node, kind, layout, into=kind.str, sizes=(old, new)))
 
 
 def _fill(self: Any, value: Any) -> None:
     """Set every element to one value."""
     node = self.node
-    self._node = filled(node.shape, np.asarray(value).astype(node.dtype), node.dtype, node.layout)
+    one = np.empty((), node.dtype)
+    one.fill(value)
+    self._node = filled(node.shape, one, node.dtype, node.layout)
 
 
 def _byteswap(self: Any, inplace: Any = False) -> Any:
@@ -108,6 +125,10 @@ def _imag(self: Any) -> Any:
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
     """Put the elements of one array, broadcast, into another."""
+    if isinstance(dst, ArrayBase) and type(src) in SCALARS:
+        number = np.empty((), dst.node.dtype)
+        np.copyto(number, src, casting=casting)  # which numbers fit is NumPy's to say
+        src = number
     source = as_node(src)
     if isinstance(dst, ArrayBase):
         if not np.can_cast(source.dtype, dst.node.dtype, casting):
@@ -116,7 +137,7 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
                 f"according to the rule {casting!r}"
             )
         source = cast(source, dst.node.dtype)
-    placed(wrap(source), dst, where, "copyto")
+    placed(wrap(source), dst, where, "copyto", casting)
 
 
 # ---- promotion
@@ -131,7 +152,7 @@ def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
     return np.result_type(*map(_kind, arrays_and_dtypes))
 
 
-def can_cast(from_: Any, to: Any, /, casting: Any = "safe") -> Any:
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> Any:
     """Whether a conversion keeps what the casting rule promises."""
     return np.can_cast(_kind(from_), _kind(to), casting)
 
@@ -222,7 +243,7 @@ def isrealobj(x: Any) -> Any:
     return not iscomplexobj(x)
 
 
-@chunked(np.iscomplex)
+@chunked(np.iscomplex, times=chunking.LINEAR)
 def iscomplex(x: Any) -> Any:
     """Where the imaginary part is not zero."""
     array = wrap(as_node(x))
@@ -231,19 +252,19 @@ def iscomplex(x: Any) -> Any:
     return apply(np.not_equal, _imag(array), 0)
 
 
-@chunked(np.isreal)
+@chunked(np.isreal, times=chunking.LINEAR)
 def isreal(x: Any) -> Any:
     """Where the imaginary part is zero."""
     return apply(np.logical_not, iscomplex(wrap(as_node(x))))
 
 
-@chunked(np.isposinf)
+@chunked(np.isposinf, times=chunking.LINEAR)
 def isposinf(x: Any, out: Any = None) -> Any:
     """Where elements are positive infinity."""
     return _infinite(x, out, positive=True)
 
 
-@chunked(np.isneginf)
+@chunked(np.isneginf, times=chunking.LINEAR)
 def isneginf(x: Any, out: Any = None) -> Any:
     """Where elements are negative infinity."""
     return _infinite(x, out, positive=False)
@@ -258,7 +279,7 @@ def _infinite(x: Any, out: Any, *, positive: Any) -> Any:
     return found if out is None else placed(found, out, True, "isposinf" if positive else "isneginf")
 
 
-@chunked(np.real_if_close)
+@chunked(np.real_if_close, times=chunking.LINEAR)
 def real_if_close(a: Any, tol: float = 100) -> Any:
     """The real part, if all imaginary parts are close to zero: this computes them."""
     array = wrap(as_node(a))
@@ -283,9 +304,9 @@ class Info:
         """Where arrays are made."""
         return "cpu"
 
-    def devices(self) -> list[str]:
+    def devices(self) -> tuple[str, ...]:
         """Where arrays can be."""
-        return ["cpu"]
+        return ("cpu",)
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
         """What Python numbers become."""

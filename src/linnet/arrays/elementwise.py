@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
 
+from linnet.arrays import chunking, times
 from linnet.arrays.building import constant, filled, mapped
-from linnet.arrays.core import SCALARS, ArrayBase, as_node, checked, chunked, direct, is_small, wrap
+from linnet.arrays.core import (
+    SCALARS,
+    ArrayBase,
+    as_node,
+    chunked,
+    direct,
+    is_small,
+    wrap,
+    wrapped,
+    wrapped_all,
+)
 from linnet.arrays.expression import Node, Source
 from linnet.tiles import Layout
 
@@ -54,16 +66,19 @@ def operand(item: Any) -> Any:
         return item.node
     if type(item) in SCALARS:
         return item
-    return Source(checked(np.asarray(item)))
+    return as_node(item)
 
 
 def apply(ufunc: np.ufunc, *items: Any, dtype: Any = None, casting: str = "same_kind") -> Any:
     """A ufunc on arrays and scalars, as `ufunc(*items)` on NumPy's arrays; several results as a tuple."""
-    operands = [operand(item) for item in items]
+    operands = [operand(item) for item in times.compared(ufunc, items)]
     samples = [sample(each.dtype) if isinstance(each, Node) else each for each in operands]
-    # NumPy says what comes out, and refuses what it would refuse.
-    made = ufunc(*samples, dtype=dtype, casting=casting)
-    loops = _loops(ufunc, samples, dtype, casting)
+    if dtype is None and casting == "same_kind":
+        kinds = tuple([kind_of(each) for each in samples])
+        unknown = any(kind is None for kind in kinds)  # a dtype equals None: `in` would not do
+        made, loops = _outcome(ufunc, samples, None, casting) if unknown else outcome_of(ufunc, kinds)
+    else:
+        made, loops = _outcome(ufunc, samples, dtype, casting)
     nodes = [_settled(each, loop) for each, loop in zip(operands, loops, strict=False)]
     if dtype is not None:
         nodes = [cast(n, loop) if n.dtype != loop else n for n, loop in zip(nodes, loops, strict=False)]
@@ -72,6 +87,27 @@ def apply(ufunc: np.ufunc, *items: Any, dtype: Any = None, casting: str = "same_
     return tuple(
         wrap(mapped(f"{ufunc.__name__}.{place}", nodes, result.dtype)) for place, result in enumerate(made)
     )
+
+
+def _outcome(ufunc: np.ufunc, samples: Sequence[Any], dtype: Any, casting: Any) -> tuple[Any, Any]:
+    """NumPy says what comes out, and refuses what it would refuse; and the dtypes it computes with."""
+    made = ufunc(*samples, dtype=dtype, casting=casting)
+    if ufunc is np.power and made.dtype.kind in "iu" and type(samples[1]) is int and samples[1] < 0:
+        raise ValueError("Integers to negative integer powers are not allowed.")
+    return made, _loops(ufunc, list(samples), dtype, casting)
+
+
+def kind_of(item: Any) -> Any:
+    """What the outcome depends on: a dtype, or the type of a number; None if its value matters too."""
+    if isinstance(item, np.ndarray):
+        return item.dtype
+    return None if type(item) is int and not 0 <= item <= 127 else type(item)
+
+
+@lru_cache(maxsize=4096)
+def outcome_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[Any, Any]:
+    samples = [sample(each) if isinstance(each, np.dtype) else each(1) for each in kinds]
+    return _outcome(ufunc, samples, None, "same_kind")
 
 
 def _loops(ufunc: np.ufunc, samples: list[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:
@@ -121,6 +157,24 @@ def _public(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     signature = _signature(ufunc)
     function.__doc__ = f"`np.{ufunc.__name__}`, element by element, lazily.\n\n{name}{signature}"
     function.__signature__ = signature  # type: ignore[attr-defined]
+    for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
+        setattr(function, attribute, getattr(ufunc, attribute))
+    for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
+        setattr(function, method, _method(ufunc, method))
+    return function
+
+
+def _method(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
+    """A method of a ufunc, `ln.add.outer` for one."""
+
+    def function(*items: Any, **keywords: Any) -> Any:
+        from linnet.arrays.ufuncs import method_of
+
+        return method_of(ufunc, method, items, keywords)
+
+    function.__name__ = method
+    function.__qualname__ = f"{ufunc.__name__}.{method}"
+    function.__doc__ = f"`np.{ufunc.__name__}.{method}`, lazily."
     return function
 
 
@@ -138,9 +192,17 @@ def _signature(ufunc: np.ufunc) -> Signature:
 
 
 def call(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """A ufunc as users call it, with `where=`, `out=`, `dtype=`, `casting=`."""
+    """A ufunc as users call it, with `where=`, `out=` (or in its place), `dtype=`, `casting=`."""
+    if len(items) > ufunc.nin:
+        if "out" in keywords or len(items) > ufunc.nargs:
+            raise TypeError(
+                f"{ufunc.__name__}() takes {ufunc.nin} operands and {ufunc.nout} results, by place or as "
+                f"out=, but {len(items)} arguments were given"
+            )
+        keywords = {**keywords, "out": items[ufunc.nin :]}
+        items = items[: ufunc.nin]
     if not keywords:
-        result = direct(ufunc, items, keywords)
+        result = _at_once(ufunc, items, keywords)
         return apply(ufunc, *items) if result is NotImplemented else result
     given = dict(keywords)
     out, condition = given.pop("out", None), given.pop("where", True)
@@ -150,31 +212,78 @@ def call(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) -> A
     if unknown:
         raise TypeError(f"{ufunc.__name__}() got an unexpected keyword argument {unknown[0]!r}")
     targets = out if isinstance(out, tuple) else (out,)
-    result = direct(ufunc, items, given)
+    if out is not None and len(targets) != ufunc.nout:
+        raise ValueError(f"{ufunc.__name__}: out= must have {ufunc.nout} arrays, one for each result")
+    result = _at_once(ufunc, items, given)
     if result is NotImplemented:
         result = apply(ufunc, *items, **given)
     results = result if isinstance(result, tuple) else (result,)
     finished = [
-        placed(each, target, condition, ufunc.__name__)
+        placed(each, target, condition, ufunc.__name__, given.get("casting", "same_kind"))
         for each, target in zip(results, targets * len(results) if out is None else targets, strict=False)
     ]
     return finished[0] if ufunc.nout == 1 else tuple(finished)
 
 
-def placed(result: Any, target: Any, condition: Any, name: str) -> Any:
+def _at_once(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """NumPy's result on arrays that are small, or longer and in one tile; NotImplemented if some are not."""
+    # The common case first: what is done for every argument takes as long as NumPy itself.
+    plain: list[Any] = []
+    most = chunking.SMALL
+    for item in items:
+        if isinstance(item, ArrayBase):
+            node = item._node
+            if type(node) is not Source or node.data.nbytes > most or not node.in_one_tile:
+                break
+            plain.append(node.data)
+        elif type(item) in SCALARS:
+            plain.append(item)
+        else:
+            break
+    else:
+        if len(plain) == 1 or not _spreads(plain[0], plain[1]):
+            result = ufunc(*plain, **keywords)
+            return wrapped(result) if ufunc.nout == 1 else wrapped_all(result)
+    shapes = [
+        item._node.shape if isinstance(item, ArrayBase) else item.shape
+        for item in items
+        if isinstance(item, ArrayBase | np.ndarray)
+    ]
+    if len(shapes) > 1 and any(shape != shapes[0] for shape in shapes):
+        try:
+            shape = np.broadcast_shapes(*shapes)
+        except ValueError:
+            return NotImplemented
+        if 16 * math.prod(shape) > most * chunking.LINEAR:
+            return NotImplemented
+    return direct(ufunc, items, keywords, chunking.LINEAR)
+
+
+def _spreads(one: Any, other: Any) -> bool:
+    """Whether arrays broadcast together may be longer than each of them by much."""
+    return (
+        isinstance(one, np.ndarray)
+        and isinstance(other, np.ndarray)
+        and one.shape != other.shape
+        and one.size * other.size > chunking.SMALL
+    )
+
+
+def placed(result: Any, target: Any, condition: Any, name: str, casting: Any = "same_kind") -> Any:
     """A result under `where=` and into `out=`: an array of ours takes a new version."""
     if target is None:
         if condition is True:
             return result
         base: Node = filled(result.shape, 0, result.dtype, result.node.layout)
     elif isinstance(target, ArrayBase):
-        if not np.can_cast(result.dtype, target.node.dtype, "same_kind"):
+        if not np.can_cast(result.dtype, target.node.dtype, casting):
             raise TypeError(
-                f"{name}: the result is {result.dtype} and cannot be cast to out={target.node.dtype}"
+                f"{name}: the result is {result.dtype} and cannot be cast to out={target.node.dtype} "
+                f"according to the rule {casting!r}"
             )
         base = target.node
     elif isinstance(target, np.ndarray):
-        np.copyto(target, np.asarray(result), where=np.asarray(condition), casting="same_kind")
+        np.copyto(target, np.asarray(result), where=np.asarray(condition), casting=casting)
         return target
     else:
         raise TypeError(f"out= must be an array, not {type(target).__name__}")
@@ -223,7 +332,7 @@ def sign(x: Any, /, **keywords: Any) -> Any:
     return where(call(np.isnan, (x,), {}), complex(np.nan, np.nan), made)
 
 
-@chunked(np.where)
+@chunked(np.where, times=chunking.LINEAR)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """Elements of `x` where the condition holds, else of `y`; without these, where it holds."""
     if x is None or y is None:
@@ -253,7 +362,7 @@ def power_operator(x: Any, exponent: Any) -> Any:
             return call(np.reciprocal, (x,), {})
         if exponent == 1:
             return call(np.positive, (x,), {})
-    if type(exponent) is int and exponent == 2 and node.dtype.kind in "iu":
+    if type(exponent) is int and exponent == 2 and node.dtype.kind in "biu":
         return call(np.square, (x,), {})
     return call(np.power, (x, exponent), {})
 

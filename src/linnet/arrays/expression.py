@@ -7,11 +7,14 @@
     Fold          a reduction over axes by something associative: sum, max, moments, ...
     Blocks        anything else: each tile of the result is one kernel call on tiles of operands
     Part          one of several results of a `Blocks`
+    ProgramCall   a tile program called on whole arrays
+    Result        one of the arrays that it makes
 
 Nodes are immutable and shared: an expression is a DAG. Every node knows shape, dtype and
 layout; the layouts of operands of a `Map` agree along every axis that is not broadcast,
 because the builders in `building` see to it. So lowering never has to move anything: where
-elements have to change tiles, there is a `Blocks` that says so.
+elements have to change tiles, there is a `Blocks` that says so. Likewise the operands of a `ProgramCall`
+are cut as its recipe says; which of its programs runs is decided when the expression is lowered.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.algorithms.recipe import Recipe
 from linnet.tiles import Layout, TiledArray
 
 
@@ -49,16 +53,30 @@ class Node:
         return self.layout.grid
 
 
+_UNASKED = 1 << 18
+"""Bytes of an array in memory up to which it may stay without a layout."""
+
+
 class Source(Node):
     """An array in memory. Its tiles are views, so it can be cut in any way at no cost."""
 
-    __slots__ = ("_layout", "data", "dtype", "shape")
+    __slots__ = ("_layout", "_one", "data", "dtype", "shape")
 
     def __init__(self, data: NDArray[Any], layout: Layout | None = None) -> None:
         self.data = data
         self.shape = data.shape
         self.dtype = data.dtype
         self._layout = layout
+        self._one: bool | None = None
+
+    @property
+    def in_one_tile(self) -> bool:
+        """Whether it is one tile, or so short that nobody asked yet."""
+        if self._one is None:
+            if self._layout is None and self.data.nbytes <= _UNASKED:
+                return True
+            self._one = all(len(edges) == 2 for edges in self.layout.boundaries)
+        return self._one
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]
@@ -248,3 +266,51 @@ class Part(Node):
     @property
     def operands(self) -> tuple[Node, ...]:
         return (self.whole,)
+
+
+# ---- tile programs
+
+
+_NOTHING = Layout(())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramCall(Node):
+    """A tile program called on arrays. It is no array itself: its `Result`s are."""
+
+    recipe: Recipe
+    """The programs that do it, and what they make."""
+    inputs: tuple[Node, ...]
+    """One for each input that the recipe names, cut as it asks for."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return ()
+
+    @property
+    def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
+        return np.dtype(np.bool_)
+
+    @property
+    def layout(self) -> Layout:  # type: ignore[override]
+        return _NOTHING
+
+    @property
+    def operands(self) -> tuple[Node, ...]:
+        return self.inputs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result(Node):
+    """One of the arrays that a `ProgramCall` makes."""
+
+    call: ProgramCall
+    name: str
+    """As the recipe calls it."""
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    layout: Layout
+
+    @property
+    def operands(self) -> tuple[Node, ...]:
+        return (self.call,)

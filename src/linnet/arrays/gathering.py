@@ -1,8 +1,9 @@
 """Elements picked by position or by mask: which tiles of the result read which of the operand.
 
 Positions are known (a lazy index has been computed), so each tile of the result reads no more
-than it needs. Where that is a few neighbouring tiles, one task does it. Where positions are
-scattered, elements are shuffled in two passes: every tile that is touched is split once into what
+than it needs. Where that is a few neighbouring tiles, one task does it. Where positions in order
+pass over tiles, each tile that holds some is thinned by itself, and these are put together. Where they
+are scattered, elements are shuffled in two passes: every tile that is touched is split once into what
 each tile of the result takes of it, and each of these is then put together. So no task
 holds more than a tile and what becomes of it, however random the order.
 """
@@ -95,7 +96,7 @@ def gathered(node: Node, axes: Sequence[int], positions: Sequence[Positions], pl
     """
     shape = positions[0].shape
     rest = [n for axis, n in enumerate(node.shape) if axis not in axes]
-    if 0 in shape:
+    if 0 in shape or 0 in rest:
         return filled((*rest[:place], *shape, *rest[place:]), 0, node.dtype)
     # Only the longest axis of the positions is cut, so that tiles of the result are counted along one.
     longest = shape.index(max(shape)) if shape else 0
@@ -137,13 +138,28 @@ def _is_short(pick: _Pick) -> bool:
 def _picked_at(pick: _Pick, cut: Boundaries) -> Node:
     """The result, cut at these positions."""
     node = pick.node
-    if isinstance(node, Source) and getattr(current_engine(), "memory", None) is None:
+    if isinstance(node, Source) and current_engine().memory is None:
         # Its tiles are views, so that the whole of it is at hand at no cost.
         edges = [(0, n) if a in pick.axes else node.layout.boundaries[a] for a, n in enumerate(node.shape)]
         whole = replace(pick, node=Source(node.data, Layout(tuple(edges))))
         return _neighbouring(whole, _Reach.of(whole, cut))
     reach = _Reach.of(pick, cut)
-    return _neighbouring(pick, reach) if reach.is_local(pick) else _shuffled(pick, reach)
+    if reach.is_local(pick):
+        return _neighbouring(pick, reach)
+    return _thinned(pick, cut) if _in_order(pick) else _shuffled(pick, reach)
+
+
+def _in_order(pick: _Pick) -> bool:
+    """Whether positions are given along one axis, ascending."""
+    line = pick.rows[0]
+    return len(pick.axes) == 1 and len(pick.shape) == 1 and not bool(np.any(line[1:] < line[:-1]))
+
+
+def _thinned(pick: _Pick, cut: Boundaries) -> Node:
+    """Positions in order: each touched tile by itself, and what is left of them put together."""
+    tiles = tiles_of(pick.rows[0], pick.edges[0])
+    thin = _neighbouring(pick, _Reach.of(pick, _in_step(tiles, _longest(pick.edges[0]), 1)))
+    return recut(thin, pick.result_layout(cut))
 
 
 def _result_cut(pick: _Pick) -> Boundaries:
@@ -154,11 +170,11 @@ def _result_cut(pick: _Pick) -> Boundaries:
     """
     tile = math.prod(_longest(edges) for edges in pick.edges)
     length = max(1, tile // max(1, math.prod(pick.shape[1:])))
-    line = pick.rows[0]
-    if len(pick.axes) != 1 or len(pick.shape) != 1 or pick.grid == (1,) or np.any(line[1:] < line[:-1]):
+    if pick.grid == (1,) or not _in_order(pick):
         return regular(pick.shape[0], length)
     size = math.prod(map(_longest, pick.node.layout.boundaries)) * pick.node.dtype.itemsize
-    return _in_step(tiles_of(line, pick.edges[0]), length, max(1, _NEIGHBOURS * chunking.target() // size))
+    most = max(1, _NEIGHBOURS * chunking.target() // size)
+    return _in_step(tiles_of(pick.rows[0], pick.edges[0]), length, most)
 
 
 def _in_step(tiles: Positions, length: int, most: int) -> Boundaries:
@@ -211,7 +227,7 @@ class _Reach:
         return np.asarray(np.ravel_multi_index(tuple(self.tiles), pick.grid))
 
     def is_local(self, pick: _Pick) -> bool:
-        """Whether the tiles between the first and the last are few, and most of them wanted."""
+        """Whether the tiles from the first to the last are few, and all of them wanted."""
         spans = np.prod(self.high - self.low + 1, axis=0)
         if spans.max() == 1:
             return True
@@ -220,7 +236,7 @@ class _Reach:
             return False
         flat = self.flat(pick)
         read = [len(np.unique(flat[a:b])) for a, b in itertools.pairwise(self.ends)]
-        return bool(np.all(spans <= 2 * np.asarray(read)))
+        return bool(np.all(spans == np.asarray(read)))
 
 
 def tiles_of(positions: Positions, edges: Boundaries) -> Positions:
@@ -300,6 +316,11 @@ class Counted:
     def total(self) -> int:
         return self.ends[-1]
 
+    @property
+    def lengths(self) -> Entry:
+        """How many there are in each slab: so kernels can declare what they make."""
+        return Entry(0, tuple(np.diff(self.ends).tolist()))
+
 
 def slabs(node: Node, depth: int, *others: Node) -> Boundaries:
     """A cut of the first axis under which `depth` axes fit into tiles of about the same size."""
@@ -328,16 +349,19 @@ def counted(mask: Node, edges: Boundaries) -> Counted:
 
 
 def compressed(node: Node, found: Counted) -> Node:
-    """The elements of a node under a mask over its first axes, in one axis."""
+    """The elements of a node under a mask over its first axes, in one; slabs without any are not read."""
     depth = found.mask.ndim
+    rest = node.layout.boundaries[depth:]
+    held = np.flatnonzero(np.diff(found.ends))
+    if not len(held):
+        return filled((0, *node.shape[depth:]), 0, node.dtype, Layout(((0, 0), *rest)))
     cut = in_slabs(node, found.mask.layout.boundaries[0], depth)
-    access = (
-        Along(0),
-        *(At(0) for _ in range(1, depth)),
-        *(Along(a - depth + 1) for a in range(depth, node.ndim)),
-    )
-    piece = Piece("compress", (Operand(0, access), Operand(1, access[:depth])))
-    layout = Layout((found.ends, *node.layout.boundaries[depth:]))
+    slab = Spans(0, tuple(held.tolist()), tuple((held + 1).tolist()))
+    access = (slab, *(At(0) for _ in range(1, depth)))
+    own = (*access, *(Along(a - depth + 1) for a in range(depth, node.ndim)))
+    lengths = Entry(0, tuple(found.lengths.values[k] for k in held))
+    piece = Piece("compress", (Operand(0, own), Operand(1, access), lengths))
+    layout = Layout(((0, *(found.ends[k + 1] for k in held)), *rest))
     return _evened(blocks((cut, found.mask), (piece,), layout, node.dtype), found)
 
 
@@ -346,7 +370,7 @@ def positions(found: Counted) -> list[Node]:
     mask = found.mask
     edges = mask.layout.boundaries[0]
     access = (Along(0), *(At(0) for _ in range(1, mask.ndim)))
-    piece = Piece("true_positions", (Operand(0, access), Entry(0, edges[:-1])))
+    piece = Piece("true_positions", (Operand(0, access), Entry(0, edges[:-1]), found.lengths))
     made = blocks((mask,), (piece,), Layout((found.ends,)), np.int64, mask.ndim)
     return [_evened(part(made, axis, np.int64), found) for axis in range(mask.ndim)]
 

@@ -9,11 +9,22 @@ read their data once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from linnet.arrays.expression import Axes, Blocks, Fold, Map, Node, Part, Source, Stored
+from linnet.arrays.expression import (
+    Axes,
+    Blocks,
+    Fold,
+    Map,
+    Node,
+    Part,
+    ProgramCall,
+    Result,
+    Source,
+    Stored,
+)
 
 _MOST_STEPS = 200
 """Longer groups are broken: their code would outgrow what it saves."""
@@ -76,8 +87,11 @@ def assembled(entries: list[Vertex], keys: Sequence[tuple[Any, ...]], wanted: li
     return Graph(entries, wanted, (tuple(keys), tuple(wanted)), folds)
 
 
-def ordered(nodes: Sequence[Node]) -> list[Node]:
-    """Operands before those who read them; without recursion, since chains may be long."""
+def ordered(nodes: Sequence[Node], ends: Collection[int] = ()) -> list[Node]:
+    """Operands before those who read them; without recursion, since chains may be long.
+
+    Of nodes whose `id` is among `ends` the operands are left out.
+    """
     done: set[int] = set()
     order: list[Node] = []
     pending: list[tuple[Node, bool]] = [(node, False) for node in reversed(nodes)]
@@ -90,7 +104,8 @@ def ordered(nodes: Sequence[Node]) -> list[Node]:
             order.append(node)
         else:
             pending.append((node, True))
-            pending.extend((each, False) for each in reversed(node.operands) if id(each) not in done)
+            if id(node) not in ends:
+                pending.extend((each, False) for each in reversed(node.operands) if id(each) not in done)
     return order
 
 
@@ -120,6 +135,10 @@ def key_of(node: Node, operands: tuple[int, ...]) -> tuple[Any, ...]:
             return ("blocks", node.pieces, operands, node.dtype, node.layout, node.parts)
         case Part():
             return ("part", node.number, operands, node.dtype, node.layout)
+        case ProgramCall():
+            return ("call", node.recipe, operands)
+        case Result():
+            return ("result", node.name, operands)
     raise TypeError(f"{type(node).__name__} is no node of an expression")
 
 

@@ -6,6 +6,7 @@ arrays of positions, compared and spread tile by tile.
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,8 @@ from linnet.arrays.core import NUMPY, as_node, chunked, wrap
 from linnet.arrays.creation import check_device, made, ones, positions, shape_of
 from linnet.arrays.elementwise import cast, chosen, spread
 from linnet.arrays.expression import Along, Node, Operand, Piece
+from linnet.arrays.joining import stack
+from linnet.arrays.spacing import arange
 from linnet.tiles import Layout
 
 
@@ -31,7 +34,6 @@ def _compared(op: str, layout: Layout, k: int) -> Node:
 def eye(
     N: Any,
     M: Any = None,
-    /,
     k: int = 0,
     dtype: Any = float,
     order: Any = "C",
@@ -85,14 +87,14 @@ def _triangle(m: Any, op: str, k: int) -> Any:
     return wrap(chosen(mask, node, constant(0, node.dtype), node.dtype))
 
 
-@chunked(np.tril)
-def tril(m: Any, /, k: int = 0) -> Any:
+@chunked(np.tril, times=chunking.LINEAR)
+def tril(m: Any, k: int = 0) -> Any:
     """The array with zeros above the k-th diagonal."""
     return _triangle(m, "greater_equal", k)
 
 
-@chunked(np.triu)
-def triu(m: Any, /, k: int = 0) -> Any:
+@chunked(np.triu, times=chunking.LINEAR)
+def triu(m: Any, k: int = 0) -> Any:
     """The array with zeros below the k-th diagonal."""
     return _triangle(m, "less_equal", k)
 
@@ -187,6 +189,55 @@ def indices(dimensions: Any, dtype: Any = int, sparse: bool = False, *, chunks: 
     return wrap(concatenated(layers, 0, kind))
 
 
+class _Grid:
+    """What `mgrid` and `ogrid` are: coordinates, for slices between brackets."""
+
+    def __init__(self, name: str, sparse: bool) -> None:
+        self.__name__ = name
+        self._sparse = sparse
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return self._along((key,))[0]
+        found = self._along(key)
+        rank = len(found)
+        if self._sparse:
+            orders = (tuple(0 if a == axis else -1 for a in range(rank)) for axis in range(rank))
+            return tuple(wrap(permuted(x.node, order)) for x, order in zip(found, orders, strict=True))
+        if not found:
+            return wrap(filled((0,), 0, np.dtype(int)))
+        kind = np.result_type(*(x.dtype for x in found))
+        return stack(meshgrid(*(wrap(cast(x.node, kind)) for x in found), indexing="ij"))
+
+    def _along(self, key: tuple[slice, ...]) -> list[Any]:
+        """The coordinates along each axis; a step of `5j` means five of them, the last one included."""
+        numbers: list[Any] = [0]
+        spans: list[tuple[int, Any, Any]] = []
+        for each in key:
+            start, step = 0 if each.start is None else each.start, 1 if each.step is None else each.step
+            if isinstance(step, complex | np.complexfloating):
+                length = int(abs(step))
+                numbers += [start, each.stop, abs(step)]
+                step = (each.stop - start) / float(length - 1) if length != 1 else 1
+            else:
+                length = max(0, math.ceil((each.stop - start) / step))
+                numbers += [start, each.stop, step]
+            spans.append((length, step, start))
+        kind = np.result_type(*numbers)
+        return [
+            arange(length, dtype=kind) * kind.type(step) + kind.type(start) for length, step, start in spans
+        ]
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}: coordinates, such as {self.__name__}[0:3, 0:1:5j]>"
+
+
+mgrid = _Grid("mgrid", sparse=False)
+"""Coordinates of a grid, along a new first axis: `mgrid[0:3, 0:1:5j]`."""
+ogrid = _Grid("ogrid", sparse=True)
+"""Coordinates of a grid, an array for each axis, to be broadcast."""
+
+
 def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: Any = float, chunks: Any = "auto", **keywords: Any
 ) -> Any:
@@ -269,6 +320,8 @@ __all__ = [
     "indices",
     "mask_indices",
     "meshgrid",
+    "mgrid",
+    "ogrid",
     "tri",
     "tril",
     "tril_indices",

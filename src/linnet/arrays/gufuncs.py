@@ -7,8 +7,8 @@ others. Cores are made whole in every tile, so that one call does a tile; the ot
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +16,13 @@ import numpy as np
 from linnet.arrays import chunking
 from linnet.arrays.blockwise import called, map_blocks, probed, sizes_of
 from linnet.arrays.building import blocks, part, permuted, recut
-from linnet.arrays.core import as_node, axis_of, chunked, wrap
+from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, wrap
+from linnet.arrays.core_axes import Core, check_whole, core_axes, parsed, turned, turned_back
 from linnet.arrays.expression import Access, Along, At, Entry, Node, Number, Operand, Piece
 from linnet.errors import InputError
-from linnet.kernels.callables import held
+from linnet.kernels.callables import Wrapper, held
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
-
-Core = tuple[str, ...]
-_CORE = re.compile(r"\(([^()]*)\)")
 
 # ---- line by line
 
@@ -36,17 +34,28 @@ def along_axis(
     old = node.layout.boundaries
     node = recut(node, Layout((*old[:axis], (0, node.shape[axis]), *old[axis + 1 :])))
     layout = Layout((*old[:axis], *((0, length) for length in shape), *old[axis + 1 :]))
-
-    def lines(tile: Any) -> Any:
-        if not tile.size:
-            return np.empty((*tile.shape[:axis], *shape, *tile.shape[axis + 1 :]), dtype)
-        return np.apply_along_axis(function, axis, tile)
-
+    lines = _Lines(function, axis, shape, dtype)
     extra = len(shape) - 1
     access = tuple(
         At(0) if each == axis else Along(each if each < axis else each + extra) for each in range(node.ndim)
     )
     return called(lines, (node,), [Operand(0, access)], layout, dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lines(Wrapper):
+    """A function on every line of a tile."""
+
+    axis: int
+    shape: tuple[int, ...]
+    """Of what the function gives for a line."""
+    dtype: Any
+
+    def __call__(self, tile: Any) -> Any:
+        before, behind = tile.shape[: self.axis], tile.shape[self.axis + 1 :]
+        if 0 in (*before, *behind):  # no line; lines of no elements are lines
+            return np.empty((*before, *self.shape, *behind), self.dtype)
+        return np.apply_along_axis(self.function, self.axis, tile)
 
 
 @chunked(np.apply_along_axis)
@@ -98,27 +107,18 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 # ---- generalised functions
 
 
-def parsed(signature: str) -> tuple[list[Core], list[Core]]:
-    """The cores of operands and of results.
-
-    >>> parsed("(i,j),(j)->(i)")
-    ([('i', 'j'), ('j',)], [('i',)])
-    """
-    text = re.sub(r"\s+", "", signature)
-    sides = text.split("->")
-    if len(sides) != 2 or any(_CORE.sub("", side).strip(",") for side in sides):
-        raise ValueError(f"signature {signature!r} is not of the form '(i,j),(j)->(i)'")
-    cores = [[tuple(name for name in core.split(",") if name) for core in _CORE.findall(s)] for s in sides]
-    return cores[0], cores[1]
-
-
 def apply_gufunc(
     func: Callable[..., Any],
     signature: str,
     *args: Any,
+    axes: Sequence[Any] | None = None,
+    axis: int | None = None,
+    keepdims: bool = False,
     output_dtypes: Any = None,
     output_sizes: dict[str, int] | None = None,
-    vectorize: bool = False,
+    vectorize: bool | None = None,
+    allow_rechunk: bool = True,
+    meta: Any = None,
     **kwargs: Any,
 ) -> Any:
     """A function on the last axes of arrays, as its signature names them, repeated over the others.
@@ -126,22 +126,74 @@ def apply_gufunc(
     The function is given tiles and repeats itself over their first axes as ufuncs do, or is made
     to with `vectorize=True`. Lengths that only results have are told in `output_sizes`.
 
+    `axes` has an entry for each array and each result, the axes its core is on (for results without
+    cores they may be left out); `axis` is short for the one axis of all cores; `keepdims` leaves the
+    axes of the cores in results that have none, with length 1: all as for NumPy's generalised ufuncs.
+    Cores that lie in several tiles are put together; `allow_rechunk=False` refuses them.
+
     >>> from linnet.arrays.creation import asarray
     >>> x = asarray(np.arange(6.0).reshape(3, 2), chunks=1)
     >>> apply_gufunc(lambda t: t.mean(-1), "(i)->()", x).compute()
     array([0.5, 2.5, 4.5])
+    >>> apply_gufunc(lambda t: t.mean(-1), "(i)->()", x, axis=0, keepdims=True).compute()
+    array([[2., 3.]])
     """
     inputs, outputs = parsed(signature)
     if len(args) != len(inputs):
         raise ValueError(f"signature {signature!r} takes {len(inputs)} arrays, got {len(args)}")
-    nodes = [as_node(each) for each in args]
-    sizes = dict(output_sizes or {})
-    for node, core in zip(nodes, inputs, strict=True):
-        _measured(node, core, sizes, signature)
+    if keepdims and (any(outputs) or len({len(core) for core in inputs}) > 1):
+        raise ValueError(
+            f"keepdims=True is for cores of the same rank and results without cores, not for {signature!r}"
+        )
+    where = core_axes(axes, axis, inputs, outputs, keepdims, signature)
+    nodes = [turned(as_node(each), place) for each, place in zip(args, where[: len(args)], strict=True)]
+    if not allow_rechunk:
+        check_whole(args, nodes, inputs)
+    kinds = output_dtypes
+    if kinds is None and meta is not None:
+        kinds = [each.dtype for each in (meta if isinstance(meta, tuple | list) else (meta,))]
     function = functools.partial(func, **kwargs) if kwargs else func
     if vectorize:
         function = np.vectorize(function, signature=signature)
-    kinds = _kinds(function, nodes, inputs, sizes, output_dtypes, len(outputs))
+    found = _repeated(function, signature, nodes, kinds, dict(output_sizes or {}))
+    if keepdims:
+        found = [permuted(each, (*range(each.ndim), *(-1,) * len(inputs[0]))) for each in found]
+    found = [turned_back(each, place) for each, place in zip(found, where[len(args) :], strict=True)]
+    return wrap(found[0]) if len(found) == 1 else tuple(map(wrap, found))
+
+
+def as_gufunc(signature: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that makes a function of tiles one of arrays; `options` are those of `apply_gufunc`.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> @as_gufunc("(i)->()", output_dtypes=float)
+    ... def middle(t):
+    ...     return t.mean(-1)
+    >>> middle(asarray(np.arange(6.0).reshape(3, 2), chunks=1), axis=0).compute()
+    array([2., 3.])
+    """
+    if signature is None:
+        raise TypeError("as_gufunc needs a signature, such as '(i),(i)->()'")
+    parsed(signature)
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return apply_gufunc(function, signature, *args, **{**options, **kwargs})
+
+        return call
+
+    return decorate
+
+
+def _repeated(
+    function: Callable[..., Any], signature: str, nodes: list[Node], kinds: Any, sizes: dict[str, int]
+) -> list[Node]:
+    """A function on the last axes, with a node for each of its results."""
+    inputs, outputs = parsed(signature)
+    for node, core in zip(nodes, inputs, strict=True):
+        _measured(node, core, sizes, signature)
+    kinds = _kinds(function, nodes, inputs, sizes, kinds, len(outputs))
     loop = _loop_edges(nodes, inputs)
     whole = [_whole_cores(node, core, loop) for node, core in zip(nodes, inputs, strict=True)]
     missing = {name for core in outputs for name in core} - set(sizes)
@@ -151,8 +203,8 @@ def apply_gufunc(
     arguments = [_access(which, n, c, loop) for which, (n, c) in enumerate(zip(whole, inputs, strict=True))]
     if len(outputs) == 1:
         layout = Layout((*loop, *((0, length) for length in results[0])))
-        return wrap(called(function, whole, arguments, layout, kinds[0]))
-    return tuple(_several(function, whole, arguments, loop, results, kinds))
+        return [called(function, whole, arguments, layout, kinds[0])]
+    return _several(function, whole, arguments, loop, results, kinds)
 
 
 def _measured(node: Node, core: Core, sizes: dict[str, int], signature: str) -> None:
@@ -228,16 +280,10 @@ def _several(
     loop: list[Boundaries],
     results: list[tuple[int, ...]],
     kinds: list[np.dtype[Any]],
-) -> list[Any]:
+) -> list[Node]:
     """Several results of one call: tiles of one rank, their missing core axes of length 1."""
     depth = max(map(len, results))
-
-    def call(*tiles: Any) -> Any:
-        made = [np.asarray(each) for each in function(*tiles)]
-        return [
-            each.reshape(*each.shape, *(1,) * (depth - len(r))) for each, r in zip(made, results, strict=True)
-        ]
-
+    call = _OfOneRank(function, tuple(depth - len(core) for core in results))
     rank = len(loop) + depth
     layouts = [
         Layout((*loop, *((0, length) for length in r), *((0, 1),) * (depth - len(r)))) for r in results
@@ -248,11 +294,25 @@ def _several(
     attributes = (("function", held(call)), ("rank", rank), ("dtype", tuple(kind.str for kind in kinds)))
     piece = Piece("call", (*arguments, *lengths), attributes)
     whole = blocks(nodes, (piece,), layouts[0], kinds[0], parts=len(results))
-    found: list[Any] = []
+    found: list[Node] = []
     for number, (layout, kind, core) in enumerate(zip(layouts, kinds, results, strict=True)):
         kept = tuple(range(len(loop) + len(core)))
-        found.append(wrap(permuted(part(whole, number, kind, layout), kept)))
+        found.append(permuted(part(whole, number, kind, layout), kept))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class _OfOneRank(Wrapper):
+    """A function whose results get axes of length 1 behind their own."""
+
+    added: tuple[int, ...]
+    """How many, for each result."""
+
+    def __call__(self, *tiles: Any) -> Any:
+        made = [np.asarray(each) for each in self.function(*tiles)]
+        return [
+            each.reshape((*each.shape, *(1,) * count)) for each, count in zip(made, self.added, strict=True)
+        ]
 
 
 class vectorize:
@@ -285,8 +345,12 @@ class vectorize:
             return apply_gufunc(self._plain, self.signature, *args, output_dtypes=kinds, **kwargs)
         if kinds is not None and len(kinds) > 1:
             raise InputError("vectorize with several results needs a signature, such as '(),()->(),()'")
-        return map_blocks(self._plain, *args, dtype=None if kinds is None else kinds[0], **kwargs)
+        given = [
+            each if isinstance(each, ArrayBase) or np.ndim(each) == 0 else wrap(as_node(each))
+            for each in args
+        ]
+        return map_blocks(self._plain, *given, dtype=None if kinds is None else kinds[0], **kwargs)
 
 
 METHODS: dict[str, Any] = {}
-__all__ = ["apply_along_axis", "apply_gufunc", "apply_over_axes", "vectorize"]
+__all__ = ["apply_along_axis", "apply_gufunc", "apply_over_axes", "as_gufunc", "vectorize"]

@@ -15,6 +15,7 @@ from linnet.arrays.core import ArrayBase, as_node, chunked, wrap
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Along, At, Node, Operand, Piece, Source
+from linnet.arrays.operands import as_read
 from linnet.arrays.quantiles import quantile
 from linnet.tiles import Layout
 
@@ -74,7 +75,8 @@ def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> float:
     """The width of bins by a rule, as NumPy words it."""
     n = math.prod(node.shape)
     x = wrap(node)
-    spread = float(reductions.ptp(x))
+    # Not ptp, which is in the dtype of the elements: the distance of two integers need not fit it.
+    spread = _distance(*computed([as_node(extreme(x)) for extreme in (reductions.min, reductions.max)]))
 
     def scott() -> float:
         return float((24.0 * math.pi**0.5 / n) ** (1.0 / 3.0) * float(reductions.std(x)))
@@ -113,8 +115,15 @@ def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> float:
     return float(simple[rule]())
 
 
+def _distance(low: Any, high: Any) -> float:
+    """`high - low` of two numbers, whatever their dtype holds."""
+    return float(high.item() - low.item())
+
+
 def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any], tuple[Any, Any] | None]:
     """The edges of the bins; and the range, if all are equally wide."""
+    if node.dtype == bool:
+        node = cast(node, np.uint8)
     if isinstance(bins, str):
         if weights is not None:
             raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
@@ -137,7 +146,7 @@ def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any
             raise ValueError("`bins` must be positive, when an integer")
         low, high = _range(node, given)
     else:
-        found = np.asarray(_plain(bins))
+        found = as_read(_plain(bins))
         if found.ndim != 1:
             raise ValueError("`bins` must be 1d, when an array")
         if np.any(found[:-1] > found[1:]):
@@ -201,6 +210,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     node = as_node(x)
     if node.ndim != 1:
         raise ValueError("object too deep for desired array" if node.ndim else "object of too small depth")
+    if node.dtype == np.uint64:  # what does not fit is negative then, and refused
+        node = cast(node, np.intp)
     if not np.can_cast(node.dtype, np.intp, "safe"):
         raise TypeError(
             f"Cannot cast array data from {node.dtype!r} to dtype('int64') according to the rule 'safe'"
@@ -252,14 +263,10 @@ def histogramdd(
         raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
     if range is not None and len(range) != count:
         raise ValueError("range argument must have one entry per dimension")
+    common = np.result_type(*(node.dtype for node in columns))
     edges = [
-        np.asarray(
-            _edges(
-                cast(node, np.float64),
-                bins if many is None else many[k],
-                None if range is None else range[k],
-                None,
-            )[0]
+        _edges_along(
+            cast(node, common), bins if many is None else many[k], None if range is None else range[k]
         )
         for k, node in enumerate(columns)
     ]
@@ -270,6 +277,12 @@ def histogramdd(
             made = apply(np.divide, made, np.diff(each).reshape(shape))
         made = apply(np.divide, made, reductions.sum(_boxes(columns, edges, weights)))
     return made, tuple(wrap(Source(each)) for each in edges)
+
+
+def _edges_along(node: Node, bins: Any, given: Any) -> NDArray[Any]:
+    """The edges along one dimension; they are of the dtype of the range, not of that of the elements."""
+    edges, bounds = _edges(node, bins, given, None)
+    return edges if bounds is None else np.linspace(*bounds, len(edges))
 
 
 def _boxes(columns: list[Node], edges: list[NDArray[Any]], weights: Any) -> Any:
@@ -297,7 +310,7 @@ def histogram2d(
     """How many points lie in each box of the plane, and the edges along both axes."""
     if as_node(x).shape != as_node(y).shape:
         raise ValueError("x and y must have the same length.")
-    if not isinstance(bins, int | str) and np.ndim(_plain(bins)) == 1 and len(bins) not in (1, 2):
+    if hasattr(bins, "__len__") and not isinstance(bins, str) and len(bins) not in (1, 2):
         bins = [np.asarray(_plain(bins))] * 2
     counts, (one, other) = histogramdd([x, y], bins, range, density, weights)
     return counts, one, other

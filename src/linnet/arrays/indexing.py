@@ -10,25 +10,33 @@ import itertools
 import math
 import operator
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from linnet.arrays import chunking
 from linnet.arrays.along import looked_up
-from linnet.arrays.building import filled, folded, permuted, sliced
-from linnet.arrays.core import ArrayBase, direct, is_small, wrap
+from linnet.arrays.building import filled, folded, permuted, sliced, sliced_edges
+from linnet.arrays.core import ArrayBase, direct, wrap
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.gathering import compressed, counted, gathered, slabs
 from linnet.arrays.putting import cuts
 from linnet.arrays.selection import Item, Mask, New, Points, Range, Take, common_shape, parsed
 from linnet.arrays.settling import known_nodes
+from linnet.tiles import Layout
+from linnet.tiles.layout import Boundaries
 
 _AT_ONCE = 1 << 16
 """Bytes of a slice that is read from tiles at once,"""
 
 _FEW = 4
 """and how many tiles these may be."""
+
+_POSITION = np.dtype(np.intp).itemsize
+"""Bytes of a position."""
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -40,15 +48,18 @@ def getitem(x: Any, key: Any) -> Any:
     array([[ 3,  0],
            [11,  8]])
     """
-    few = _few(x._node, key)
-    if few is not None:
-        return wrap(few)  # a copy: nobody has seen the array's own tiles
-    node = x.node  # what comes of it may share its memory
-    if is_small(node):
-        result = direct(operator.getitem, (x, key), {})
+    node = x._node
+    if type(node) is Source:
+        part = _viewed(node, key)
+        if part is not None:
+            return wrap(part)
+        result = direct(operator.getitem, (x, key), {}, chunking.LINEAR)
         if result is not NotImplemented:
             return result
-    return wrap(indexed(node, key))
+    few = _few(node, key)
+    if few is not None:
+        return wrap(few)  # a copy: nobody has seen the array's own tiles
+    return wrap(indexed(x.node, key))
 
 
 def indexed(node: Node, key: Any) -> Node:
@@ -60,9 +71,62 @@ def indexed(node: Node, key: Any) -> Node:
     if not any(isinstance(item, Points | Mask) for item in items):
         return basic(node, items)
     masks = [item for item in items if isinstance(item, Mask)]
-    if len(masks) == 1 and masks[0].node.ndim and not any(isinstance(item, Points | Take) for item in items):
+    alone = len(masks) == 1 and not any(isinstance(item, Points | Take) for item in items)
+    if alone and masks[0].node.ndim and not _is_sparse(masks[0].node):
         return _masked(node, items, masks[0])
     return _pointed(node, expanded(items))
+
+
+_PLAIN = frozenset([int, slice, type(None), type(Ellipsis), np.int64])
+
+
+def _viewed(node: Source, key: Any) -> Node | None:
+    """Part of an array in memory, if the key is of slices and integers: a view of it."""
+    if type(key) is tuple:
+        for each in key:
+            if type(each) not in _PLAIN:
+                return None
+    elif type(key) not in _PLAIN:
+        return None
+    if not node.in_one_tile:
+        return _cut_view(node, key)
+    part = node.data[key]
+    if type(part) is not np.ndarray:
+        return Source(np.asarray(part))
+    return Source(part, chunking.whole(part.shape) if part.nbytes > chunking.SMALL else None)
+
+
+def _cut_view(node: Source, key: Any) -> Node | None:
+    """The same of an array in several tiles: the view is cut where the array is."""
+    part = node.data[key]
+    if type(part) is not np.ndarray:
+        return Source(np.asarray(part))
+    entries = key if type(key) is tuple else (key,)
+    old, lengths = node.layout.boundaries, node.shape
+    named = sum(each is not None and each is not Ellipsis for each in entries)
+    edges: list[Boundaries] = []
+    axis = 0
+    for each in entries:
+        if each is None:
+            edges.append((0, 1))
+        elif each is Ellipsis:
+            edges += old[axis : axis + len(old) - named]
+            axis += len(old) - named
+        else:
+            if type(each) is slice:
+                edges.append(_edges(old[axis], *each.indices(lengths[axis])))
+            axis += 1
+    return Source(part, _layout((*edges, *old[axis:])))
+
+
+@lru_cache(maxsize=4096)
+def _edges(edges: Boundaries, start: int, stop: int, step: int) -> Boundaries:
+    return sliced_edges(edges, range(start, stop, step))
+
+
+@lru_cache(maxsize=4096)
+def _layout(boundaries: tuple[Boundaries, ...]) -> Layout:
+    return Layout(boundaries)
 
 
 def _few(node: Node, key: Any) -> Node | None:
@@ -201,19 +265,40 @@ def _kept_items(items: Sequence[Item]) -> list[Item]:
 # ---- masks
 
 
+def _is_sparse(mask: Node) -> bool:
+    """Whether a mask in memory has so few true elements that their positions take less room than it does."""
+    if not isinstance(mask, Source):
+        return False
+    return int(np.count_nonzero(mask.data)) * _POSITION * mask.ndim <= mask.data.size
+
+
 def _masked(node: Node, items: Sequence[Item], mask: Mask) -> Node:
     """One mask, among slices."""
     depth = mask.node.ndim
-    cut = sliced(node, ranges(items, node.ndim))
     under = range(mask.axis, mask.axis + depth)
+    parts = ranges(items, node.ndim)
+    chosen = mask.node
+    if isinstance(chosen, Source):  # what lies around all that is true need not be looked at
+        parts[mask.axis : mask.axis + depth] = around = _around_true(chosen.data)
+        chosen = sliced(chosen, around)
+    cut = sliced(node, parts)
     rest = [axis for axis in range(node.ndim) if axis not in under]
     front = permuted(cut, (*under, *rest))
-    if not isinstance(front, Source | Stored) and _reads(mask.node, node):
+    if not isinstance(front, Source | Stored) and _reads(chosen, node):
         (front,) = persisted([front])  # it is computed for the mask anyway
-    found = compressed(front, counted(mask.node, slabs(front, depth, mask.node)))
+    found = compressed(front, counted(chosen, slabs(front, depth, chosen)))
     before = sum(isinstance(item, Range | New) for item in items[: list(items).index(mask)])
     kept = [rest.index(axis) + 1 if axis >= 0 else -1 for axis in _kept(items)]
     return permuted(found, (*kept[:before], 0, *kept[before:]))
+
+
+def _around_true(mask: NDArray[np.bool_]) -> list[slice]:
+    """The smallest box that holds all true elements, of which there are some."""
+    found: list[slice] = []
+    for axis in range(mask.ndim):
+        held = np.flatnonzero(mask.any(axis=tuple(a for a in range(mask.ndim) if a != axis)))
+        found.append(slice(int(held[0]), int(held[-1]) + 1))
+    return found
 
 
 def _reads(reader: Node, node: Node) -> bool:

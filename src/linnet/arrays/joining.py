@@ -163,7 +163,7 @@ def concat(
 
 @chunked(np.stack)
 def stack(
-    arrays: Any, /, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
+    arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Any:
     """Arrays of one shape along a new axis."""
     nodes = [as_node(each) for each in arrays]

@@ -1,69 +1,43 @@
-"""Linear algebra on arrays: the tiled algorithms for whatever has to be factored, expressions for the rest.
+"""Linear algebra of arrays: norms, products, traces; the rest is in `factors` and `spectra`.
 
-NumPy's arrays give NumPy's arrays, ours give ours. A factorisation of one of ours is a stage: the
-matrix is computed, in a file if it exceeds the memory budget, and factored at once, so that a
-singular matrix is an error where NumPy has it. On a cluster it is factored there (`clustered`).
+NumPy's arrays give NumPy's results, ours lazy ones.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from linnet.algorithms import determinant, gemm, inverse, least_squares, norms, power, pseudo_inverse, qr
-from linnet.algorithms import lu as lu_algorithm
-from linnet.algorithms import solve as solving
-from linnet.algorithms.cholesky import factor
-from linnet.algorithms.spectral import eigh as _eigh
-from linnet.algorithms.spectral import eigvalsh as _eigvalsh
-from linnet.algorithms.spectral import matrix_rank as _matrix_rank
-from linnet.algorithms.spectral import svd as _svd
-from linnet.algorithms.spectral import svdvals as _svdvals
-from linnet.algorithms.stacks import as_stack, over_stack
-from linnet.algorithms.triangular import solve_triangular as _solve_triangular
+from linnet.algorithms import products as product_programs
 from linnet.arrays import contraction
 from linnet.arrays.building import permuted
-from linnet.arrays.clustered import factors, spectra, systems
-from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped_all
+from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, recut_as, wrap
 from linnet.arrays.elementwise import apply
-from linnet.arrays.evaluation import computed
-from linnet.arrays.wholes import gathered
-from linnet.session import current_engine
+from linnet.arrays.matrices import (
+    cut,
+    cut_like_rows,
+    evaluated,
+    floating,
+    linear,
+    made,
+    matrices,
+    need_square,
+    operand,
+)
+from linnet.arrays.spectra import (
+    svdvals,
+)
+from linnet.errors import InputError, LinAlgError
+from linnet.session import init
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _is_ours(*items: Any) -> bool:
     return any(isinstance(item, ArrayBase) for item in items)
-
-
-def _value(item: Any) -> Any:
-    return computed([item.node])[0] if isinstance(item, ArrayBase) else item
-
-
-def face(
-    function: Callable[..., Any], *numpy_functions: Any, on_nodes: Callable[..., Any] | None = None
-) -> Callable[..., Any]:
-    """An algorithm that takes and gives arrays of ours as well; on engines with nodes, as `on_nodes` does."""
-
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if not _is_ours(*args, *kwargs.values()):
-            return function(*args, **kwargs)
-        engine = kwargs.get("engine") or current_engine()
-        if on_nodes is not None and engine.cluster is not None:
-            options = {name: value for name, value in kwargs.items() if name != "engine"}
-            made = on_nodes(engine, *args, **options)
-            if made is not NotImplemented:
-                return made
-        return wrapped_all(function(*map(_value, args), **{k: _value(v) for k, v in kwargs.items()}))
-
-    for each in numpy_functions:
-        NUMPY[each] = call
-    return call
 
 
 def mixed(
@@ -90,114 +64,117 @@ def mixed(
     return mark
 
 
-def _factors(a: Any, **options: Any) -> Any:
-    """The lower Cholesky factor of a matrix, or of each in a stack."""
-    if len(a.shape) < 3:
-        return factor(a, **options)
-    return over_stack(lambda matrix: factor(matrix, **options), cast("Any", as_stack(a)))
+# ---- products
 
 
-cholesky_lower = face(_factors, on_nodes=factors.cholesky)
-qr = face(qr.qr_factors, np.linalg.qr, on_nodes=factors.qr)
-lu = face(lu_algorithm.lu, on_nodes=systems.lu)
-lu_factor = face(lu_algorithm.lu_factor, on_nodes=systems.lu_factor)
-lu_solve = face(solving.lu_solve, on_nodes=systems.lu_solve)
-cho_factor = face(solving.cho_factor, on_nodes=factors.cho_factor)
-cho_solve = face(solving.cho_solve, on_nodes=factors.cho_solve)
-solve = face(solving.solve, np.linalg.solve, on_nodes=systems.solve)
-solve_triangular = face(_solve_triangular, on_nodes=factors.solve_triangular)
-lstsq = face(least_squares.least_squares, np.linalg.lstsq, on_nodes=systems.lstsq)
-inv = face(inverse.inv, np.linalg.inv, on_nodes=systems.inv)
-det = face(determinant.det, np.linalg.det, on_nodes=systems.det)
-slogdet = face(determinant.slogdet, np.linalg.slogdet, on_nodes=systems.slogdet)
-eigh = face(_eigh, np.linalg.eigh, on_nodes=spectra.eigh)
-eigvalsh = face(_eigvalsh, np.linalg.eigvalsh, on_nodes=spectra.eigvalsh)
-svd = face(_svd, np.linalg.svd, on_nodes=spectra.svd)
-svdvals = face(_svdvals, np.linalg.svdvals, on_nodes=spectra.svdvals)
-pinv = face(pseudo_inverse.pseudo_inverse, np.linalg.pinv, on_nodes=spectra.pinv)
-matrix_rank = face(_matrix_rank, np.linalg.matrix_rank, on_nodes=spectra.matrix_rank)
-matrix_power = face(power.matrix_power, np.linalg.matrix_power, on_nodes=systems.matrix_power)
-cond = face(norms.cond, np.linalg.cond, on_nodes=spectra.cond)
+@linear(np.linalg.matmul)
+def matmul(a: Any, b: Any, /, *, op_a: str = "N", op_b: str = "N", tile: int | None = None) -> Any:
+    """`op(A)·op(B)`, for matrices and stacks; an operation is "N" (none), "T" (transpose) or "C" (adjoint).
 
-
-def cholesky(a: Any, /, *, upper: bool = False, **options: Any) -> Any:
-    """The Cholesky factor: lower triangular, or with `upper` its conjugate transpose.
-
-    >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]), upper=True)
-    array([[2., 1.],
-           [0., 2.]])
+    >>> matmul(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), op_a="T")
+    array([[1., 3.],
+           [2., 6.]])
     """
-    made = cholesky_lower(a, **options)
-    if not upper:
-        return made
-    if not _is_ours(made):
-        return np.conj(np.swapaxes(made, -1, -2))
-    return matrix_transpose(apply(np.conjugate, made))
+    left, right = _turned(a, op_a), _turned(b, op_b)
+    if tile is not None:
+        left, right = left.rechunk(tile), right.rechunk(tile)
+    return contraction.matmul(left, right)
 
 
-NUMPY[np.linalg.cholesky] = cholesky
+def _turned(a: Any, op: str) -> Any:
+    if op not in ("N", "T", "C"):
+        raise InputError(f'operation {op!r} on a factor is not known; use "N", "T" or "C"')
+    array = operand(a)
+    if op == "N":
+        return array
+    return apply(np.conjugate, array.mT) if op == "C" and array.dtype.kind == "c" else array.mT
 
 
-def matmul(a: Any, b: Any, /, **options: Any) -> Any:
-    """The matrix product; for arrays of ours lazily."""
-    if _is_ours(a, b):
-        return contraction.matmul(a, b, **options)
-    if np.ndim(a) != 2 or np.ndim(b) != 2:
-        return np.matmul(a, b)
-    return gemm.product(a, b, **options)
+@linear()
+def syrk(a: Any, /, *, adjoint: bool = False, tile: int | None = None) -> Any:
+    """`A·Aᴴ`, or `Aᴴ·A` with `adjoint`: a Hermitian matrix, of which one half is computed.
 
-
-NUMPY[np.linalg.matmul] = matmul
-
-
-class EigResult(NamedTuple):
-    """Eigenvalues and eigenvectors of a general matrix."""
-
-    eigenvalues: Any
-    eigenvectors: Any
-
-
-def _numpy_eig(a: Any, *, gather: bool = False) -> Any:
-    """`np.linalg.eig`: real where all eigenvalues are."""
-    if not _is_ours(a):
-        return EigResult(*np.linalg.eig(a))
-    return EigResult(*map(wrap_value, gathered(np.linalg.eig, [a.node], "eig", gather)))
-
-
-def _numpy_eigvals(a: Any, *, gather: bool = False) -> Any:
-    """`np.linalg.eigvals`: real where all eigenvalues are."""
-    if not _is_ours(a):
-        return np.linalg.eigvals(a)
-    return wrap_value(gathered(np.linalg.eigvals, [a.node], "eigvals", gather))
-
-
-def eig(a: Any, /, *, gather: bool = False) -> Any:
-    """Eigenvalues and right eigenvectors of a general square matrix, in one place: LAPACK's `geev`.
-
-    They are complex, as the array API standard asks; `np.linalg.eig` gives real ones where it can.
-
-    >>> eig(np.array([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
-    array([2.+0.j, 3.+0.j])
+    >>> syrk([[1.0, 2.0], [0.0, 1.0]])
+    array([[5., 2.],
+           [2., 1.]])
     """
-    return EigResult(*map(_as_complex, _numpy_eig(a, gather=gather)))
+    matrix = _matrix(a, "a")
+    if adjoint:  # Aᴴ·A is the conjugate of Aᵀ·(Aᵀ)ᴴ
+        return _conjugate(syrk(matrix.mT, tile=tile))
+    node = cut(matrix, "gemm", tile)
+    return made(product_programs.gram_of(node.layout, node.dtype), node)["C"]
 
 
-def eigvals(a: Any, /, *, gather: bool = False) -> Any:
-    """Eigenvalues of a general square matrix, in one place; they are complex."""
-    return _as_complex(_numpy_eigvals(a, gather=gather))
+@linear()
+def symm(a: Any, b: Any, /, *, lower: bool = True, side: str = "left", tile: int | None = None) -> Any:
+    """`A·B` (side="left") or `B·A` (side="right"), for a Hermitian `A` of which one triangle is read.
+
+    >>> symm([[1.0, 0.0], [2.0, 3.0]], [[1.0], [1.0]])
+    array([[3.],
+           [5.]])
+    """
+    matrix, other = _square_and_other(a, b, side, "symm")
+    # The lower triangle of Aᵀ, which is conj(A), is the upper one of A; and (B·A)ᵀ = conj(A)·Bᵀ.
+    conjugated = lower != (side == "left")
+    node = cut(matrix if lower else matrix.mT, "gemm", tile)
+    right = cut_like_rows(_conjugate(other) if conjugated else other, node)
+    found = made(product_programs.hermitian_product(node.layout, right.layout, right.dtype), node, right)["X"]
+    found = _conjugate(found) if conjugated else found
+    return found if side == "left" else found.mT
 
 
-def _as_complex(values: Any) -> Any:
-    return values.astype(np.result_type(values.dtype, np.complex64))
+@linear()
+def trmm(
+    t: Any,
+    b: Any,
+    /,
+    *,
+    lower: bool = True,
+    unit_diagonal: bool = False,
+    side: str = "left",
+    tile: int | None = None,
+) -> Any:
+    """`T·B` (side="left") or `B·T` (side="right"), for a triangle `T`; its other half is not read.
+
+    >>> trmm([[1.0, 9.0], [2.0, 3.0]], [[1.0], [1.0]])
+    array([[1.],
+           [5.]])
+    """
+    matrix, other = _square_and_other(t, b, side, "trmm")
+    node = cut(matrix if side == "left" else matrix.mT, "gemm", tile)
+    right = cut_like_rows(other, node)
+    recipe = product_programs.triangular_product(
+        node.layout, right.layout, right.dtype, lower=lower == (side == "left"), unit=unit_diagonal
+    )
+    found = made(recipe, node, right)["X"]
+    return found if side == "left" else found.mT
 
 
-def wrap_value(value: Any) -> Any:
-    """An array of ours around NumPy's."""
-    return wrap(as_node(value))
+def _conjugate(a: Any) -> Any:
+    return apply(np.conjugate, a) if a.dtype.kind == "c" else a
 
 
-NUMPY[np.linalg.eig] = _numpy_eig
-NUMPY[np.linalg.eigvals] = _numpy_eigvals
+def _matrix(a: Any, name: str) -> Any:
+    array = matrices(a, name)
+    if array.ndim != 2:
+        raise LinAlgError(f"{name} must be a matrix, got an array of shape {array.shape}")
+    return array
+
+
+def _square_and_other(a: Any, b: Any, side: str, what: str) -> tuple[Any, Any]:
+    """The square matrix, and the other one, transposed if it stands on the left."""
+    if side not in ("left", "right"):
+        raise InputError(f"side {side!r} is not known; use 'left' or 'right'")
+    square, other = _matrix(a, "a"), _matrix(b, "b")
+    need_square(square, what)
+    length = other.shape[-2 if side == "left" else -1]
+    if length != square.shape[-1]:
+        raise LinAlgError(
+            f"{what}: the square matrix is {square.shape[-2]}×{square.shape[-1]} but b has {length} "
+            f"{'rows' if side == 'left' else 'columns'}; they must be as many"
+        )
+    square, other = floating(square, other), floating(other, square)
+    return square, other if side == "left" else other.mT
 
 
 # ---- expressions
@@ -207,8 +184,11 @@ def _in_range(function: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's norm of a small array; left to ours where NumPy's squares may leave the range of floats."""
 
     def small(x: Any, *args: Any, **kwargs: Any) -> Any:
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            made = function(x, *args, **kwargs)
+        try:
+            with np.errstate(all="ignore"):
+                made = function(x, *args, **kwargs)
+        except (ValueError, TypeError):
+            return NotImplemented  # an order that we know, or an error in our words
         if not np.size(x) or made.dtype.kind != "f":
             return made
         low, high = _range(made.dtype)
@@ -226,33 +206,39 @@ def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 @mixed(np.linalg.vector_norm, small=_in_range(np.linalg.vector_norm))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
     """The norm of vectors along an axis (None: of all elements)."""
-    array = wrap(as_node(x))
+    array = _as_floats(wrap(as_node(x)))
     size = abs(array)
     axes = tuple(range(array.ndim)) if axis is None else axis
-    if array.dtype.kind not in "fc":
-        size = size.astype(np.float64)
     if ord == np.inf:
-        return size.max(axis=axes, keepdims=keepdims)
+        return _largest(size, axes, keepdims)
     if ord == -np.inf:
         return size.min(axis=axes, keepdims=keepdims)
     if ord == 0:
         return (size != 0).astype(size.dtype).sum(axis=axes, keepdims=keepdims)
     if ord == 1:
         return size.sum(axis=axes, keepdims=keepdims)
-    if ord == 2:
-        return _scaled_norm(size, axes, keepdims)
-    return ((size**ord).sum(axis=axes, keepdims=keepdims)) ** (1.0 / ord)
+    return _scaled_norm(size, axes, keepdims, ord)
 
 
-def _scaled_norm(size: Any, axes: Any, keepdims: bool) -> Any:
-    """The Euclidean norm; elements whose squares leave the range of floats are scaled first."""
-    largest = (
-        size.max(axis=axes, keepdims=True) if 0 not in size.shape else size.sum(axis=axes, keepdims=True)
-    )
+def _as_floats(array: Any) -> Any:
+    """Integers as floats: the size of the least of them is no integer of its dtype."""
+    return array if array.dtype.kind in "fc" else array.astype(np.float64)
+
+
+def _largest(sizes: Any, axes: Any, keepdims: bool = False) -> Any:
+    """The largest of numbers that are not negative; 0, if there are none."""
+    initial = {"initial": 0} if 0 in sizes.shape else {}
+    return sizes.max(axis=axes, keepdims=keepdims, **initial)
+
+
+def _scaled_norm(size: Any, axes: Any, keepdims: bool, ord: Any) -> Any:
+    """A norm by powers of the elements; where these would leave the range of floats they are scaled first."""
+    largest = _largest(size, axes, True)
     low, high = _range(size.dtype)
     extreme = (largest > high) | ((largest < low) & (largest > 0))
     scale = np.where(extreme & np.isfinite(largest), largest, largest.dtype.type(1))
-    total = np.sqrt(((size / scale) ** 2).sum(axis=axes, keepdims=True)) * scale
+    powers = ((size / scale) ** ord).sum(axis=axes, keepdims=True)
+    total = (np.sqrt(powers) if ord == 2 else powers ** (1.0 / ord)) * scale
     if keepdims:
         return total
     drop = {axis_of(a, size.ndim) for a in (axes if isinstance(axes, tuple) else (axes,))}
@@ -271,17 +257,20 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 def _matrix_norm(array: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
     if ord in ("fro", None):
         return vector_norm(array, axis=axes, keepdims=keepdims)
+    if ord == "max":
+        return vector_norm(array, axis=axes, keepdims=keepdims, ord=np.inf)
     if ord in (1, -1, np.inf, -np.inf):
         rows, columns = axes
         summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
-        total = abs(array).sum(axis=summed, keepdims=True)
-        pick = total.max if ord > 0 else total.min
-        made = pick(axis=kept, keepdims=True)
+        total = abs(_as_floats(array)).sum(axis=summed, keepdims=True)
+        made = _largest(total, kept, True) if ord > 0 else total.min(axis=kept, keepdims=True)
     elif ord in (2, -2, "nuc"):
         others = tuple(a for a in range(array.ndim) if a not in axes)
         values = svdvals(wrap(permuted(array.node, (*others, *axes))))
-        pick = values.sum if ord == "nuc" else values.max if ord == 2 else values.min
-        small = pick(axis=-1)
+        if ord == 2:
+            small = _largest(values, -1)
+        else:
+            small = values.sum(axis=-1) if ord == "nuc" else values.min(axis=-1)
         if not keepdims:
             return small
         order = [-1] * array.ndim
@@ -289,15 +278,27 @@ def _matrix_norm(array: Any, ord: Any, axes: tuple[int, int], keepdims: bool) ->
             order[axis] = place
         return wrap(permuted(small.node, tuple(order)))
     else:
-        raise ValueError(f"norm of order {ord!r} of matrices; use 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc'")
+        raise ValueError(
+            f"norm of order {ord!r} of matrices; use 1, -1, 2, -2, inf, -inf, 'fro', 'nuc' or 'max'"
+        )
     kept_axes = tuple(a for a in range(array.ndim) if a not in axes)
     return made if keepdims else wrap(permuted(made.node, kept_axes))
 
 
-@mixed(np.linalg.norm, norms.norm, small=_in_range(np.linalg.norm))
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
+def _norm_at_once(x: Any, *args: Any, engine: Any = None, events: Any = None, **options: Any) -> Any:
+    """The norm of NumPy's arrays."""
+    if engine is not None:
+        with init(engine):
+            return _norm_at_once(x, *args, events=events, **options)
+    return evaluated(norm(operand(x), *args, **options), events)
+
+
+@mixed(np.linalg.norm, _norm_at_once, small=_in_range(np.linalg.norm))
+def norm(
+    x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, tile: int | None = None
+) -> Any:
     """NumPy's norm: of vectors along one axis, of matrices along two, of all elements."""
-    array = wrap(as_node(x))
+    array = wrap(recut_as(as_node(x), tile))
     if axis is None and ord is None:
         return vector_norm(array, keepdims=keepdims)
     if axis is None:

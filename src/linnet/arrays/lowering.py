@@ -12,11 +12,11 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from linnet.algorithms.gemm import together
 from linnet.arrays.expression import (
     Along,
     At,
@@ -29,6 +29,7 @@ from linnet.arrays.expression import (
     Number,
     Operand,
     Part,
+    ProgramCall,
     Source,
     Span,
     Spans,
@@ -36,14 +37,22 @@ from linnet.arrays.expression import (
 )
 from linnet.arrays.graph import Graph, graph
 from linnet.arrays.groups import Group, load
-from linnet.arrays.needed import Box, boxes, common, folded, piece_box, union
+from linnet.arrays.inlining import inline
+from linnet.arrays.matrix_products import turned_factors
+from linnet.arrays.needed import folded, piece_box, tiles_needed, whole
 from linnet.arrays.repeating import repeated
-from linnet.arrays.spreading import ONE, Nodes, fold_levels, spread
+from linnet.arrays.spreading import Nodes, fold_levels, spread
+from linnet.arrays.tile_sets import Box, Numbers, Tiles, common, listed, union
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
+from linnet.session.work import Setting
 from linnet.tiles.layout import Boundaries, regular
 
+ALONE = Setting()
+"""One node, without a limit of memory."""
 _KEPT = 256
+_NESTS = 4
+"""Nests of loops over the tiles of one node, before they are listed."""
 _programs: OrderedDict[tuple[Any, ...], Lowered] = OrderedDict()
 _lock = threading.Lock()
 
@@ -55,20 +64,25 @@ class Lowered:
     bound: BoundProgram
     inputs: tuple[tuple[str, int], ...]
     """Names of arrays, each with the number of the source in the graph."""
-    outputs: tuple[str | None, ...]
-    """For each node asked for the name of its array; None if it is a source itself."""
+    outputs: tuple[str, ...]
+    """For each node asked for the name of its array: an input, if it is a source itself."""
+    conditions: tuple[str, ...] = ()
+    """Arrays of one number each that say how well systems could be solved."""
+    doubt: str | None = None
+    """The array of one number that is not 0 if nothing of a run is to be taken."""
 
 
-def lowered(wanted: Sequence[Node], nodes: Nodes = ONE, memory: int | None = None) -> tuple[Lowered, Graph]:
-    """The program for an expression on these nodes, under a budget, and the graph it was made from."""
-    found = repeated(graph(spread(wanted, nodes)), memory)
-    key = (found.key, nodes)
+def lowered(wanted: Sequence[Node], setting: Setting = ALONE) -> tuple[Lowered, Graph]:
+    """The program for an expression in a setting, and the graph it was made from."""
+    nodes = Nodes(setting.nodes, setting.grid)
+    found = repeated(graph(spread(wanted, nodes)), setting.memory)
+    key = (found.key, setting._replace(memory=None))
     with _lock:
         made = _programs.get(key)
         if made is not None:
             _programs.move_to_end(key)
             return made, found
-    made = _Lowering(found, nodes).program()
+    made = Lowering(found, nodes, setting).program()
     with _lock:
         _programs[key] = made
         while len(_programs) > _KEPT:
@@ -76,29 +90,59 @@ def lowered(wanted: Sequence[Node], nodes: Nodes = ONE, memory: int | None = Non
     return made, found
 
 
-class _Lowering:
-    def __init__(self, graph: Graph, nodes: Nodes) -> None:
+def is_kept(found: Graph, setting: Setting) -> bool:
+    """Whether there is a program for an expression."""
+    with _lock:
+        return (found.key, setting._replace(memory=None)) in _programs
+
+
+class Lowering:
+    """Goes through a graph and says, loop by loop and call by call, how it is computed.
+
+    It says so to a builder of programs, or to one that does it at once (`straight`): loops are then over
+    numbers, not over variables.
+    """
+
+    def __init__(self, graph: Graph, nodes: Nodes, setting: Setting, builder: Any = None) -> None:
         self.graph = graph
         self.nodes = nodes
-        self.boxes = boxes(graph)
-        self.builder = ProgramBuilder("expression")
-        self.arrays: dict[int, ArrayHandle] = {}
+        self.setting = setting
+        self.needed = tiles_needed(graph)
+        self.builder = ProgramBuilder("expression") if builder is None else builder
+        self.arrays: dict[int, Any] = {}
         self.tables: dict[tuple[int, ...], Any] = {}
         self.inputs: list[tuple[str, int]] = []
+        self.conditions: list[str] = []
+        self.doubts: list[ArrayHandle] = []
         self.loops = 0
 
     def program(self) -> Lowered:
+        """All of it as a program."""
+        self.go()
+        doubt = self.doubted()
+        bound = self.builder.build(verify=False).bind()
+        return Lowered(bound, tuple(self.inputs), self.outputs(), tuple(self.conditions), doubt)
+
+    def outputs(self) -> tuple[str, ...]:
+        """The names of what was asked for."""
+        entries = self.graph.entries
+        return tuple(
+            f"{'A' if isinstance(entries[n].node, Source | Stored) else 'R'}{n}" for n in self.graph.wanted
+        )
+
+    def go(self) -> None:
+        """Say how each node is computed, operands first."""
         entries = self.graph.entries
         for number, entry in enumerate(entries):
             node = entry.node
-            if self.boxes[number] is None:  # readers need other tiles, or none
+            if self.needed[number] is None:  # readers need other tiles, or none
                 continue
             if isinstance(node, Source | Stored):
-                if entry.readers:
+                if entry.readers or entry.wanted:
                     self.arrays[number] = self.builder.input(f"A{number}")
                     self.inputs.append((f"A{number}", number))
             elif isinstance(node, Fold):
-                members = [k for k in self.graph.folds.get(entry.group, ()) if self.boxes[k] is not None]
+                members = [k for k in self.graph.folds.get(entry.group, ()) if self.needed[k] is not None]
                 if members and members[0] == number:
                     self.fold(members)
             elif entry.group != number:
@@ -109,51 +153,75 @@ class _Lowering:
                 self.blocks(number, node)
             elif isinstance(node, Part) and entry.wanted:
                 self.copied_part(number, node)
-        outputs = tuple(
-            None if isinstance(entries[n].node, Source | Stored) else f"R{n}" for n in self.graph.wanted
-        )
-        bound = self.builder.build(verify=False).bind()
-        return Lowered(bound, tuple(self.inputs), outputs)
+            elif isinstance(node, ProgramCall):
+                inline(self, number, node)
+
+    def doubted(self) -> str | None:
+        """The array that says whether any of the calls doubts its results."""
+        if not self.doubts:
+            return None
+        total = self.doubts[0]
+        for number, each in enumerate(self.doubts[1:]):
+            joined = self.builder.temp(f"doubt{number}")
+            self.builder.call("add", [joined[0]], [total[0], each[0]])
+            total = joined
+        self.builder.call("copy", [self.builder.output("doubt")[0]], [total[0]])
+        return "doubt"
 
     # ---- arrays and loops
 
-    def array(self, number: int) -> ArrayHandle:
+    def array(self, number: int, fill: bool | int | float | None = None) -> ArrayHandle:
         """The array of a stored node, made when first asked for."""
         made = self.arrays.get(number)
         if made is None:
             wanted = self.graph.entries[number].wanted
             make = self.builder.output if wanted else self.builder.temp
-            made = self.arrays[number] = make(f"{'R' if wanted else 'T'}{number}")
+            made = self.arrays[number] = make(f"{'R' if wanted else 'T'}{number}", fill=fill)
         return made
 
-    def box(self, number: int) -> Box:
+    def tiles(self, number: int) -> Tiles:
         """The tiles of a node that are needed."""
-        found = self.boxes[number]
+        found = self.needed[number]
         assert found is not None
         return found
 
-    @contextmanager
-    def over(self, box: Sequence[tuple[int, int]]) -> Generator[list[Any]]:
-        """Loops over a box of tiles, the first axis outermost; an axis with one tile needs no loop."""
-        with self._over(list(box), []) as indices:
-            yield indices
+    def nests(self, tiles: Sequence[Box]) -> Iterator[list[Any]]:
+        """Loops over tiles: a nest for each box, or one that goes through a list where boxes are many.
 
-    @contextmanager
-    def _over(self, box: list[tuple[int, int]], made: list[Any]) -> Generator[list[Any]]:
-        if not box:
-            yield made
+        What stands in a `for` over these is said once for each nest, of variables, or done for each tile.
+        """
+        found = listed(tiles) if len(tiles) > _NESTS else None
+        if found is not None:
+            yield from self.over_list(*found)
             return
-        (start, stop), *rest = box
-        if stop - start == 1:
-            with self._over(rest, [*made, start]) as indices:
-                yield indices
+        for box in tiles:
+            yield from self.over(box)
+
+    def over(self, box: Sequence[Numbers]) -> Iterator[list[Any]]:
+        """Loops over a box of tiles, the first axis outermost; an axis with one tile needs no loop."""
+        if not box:
+            yield []
+            return
+        first, *rest = box
+        if len(first) == 1:
+            for indices in self.over(rest):
+                yield [first[0], *indices]
             return
         self.loops += 1
-        with (
-            self.builder.loop(f"i{self.loops}", start, stop) as index,
-            self._over(rest, [*made, index]) as indices,
-        ):
-            yield indices
+        steps = first if isinstance(first, range) else range(len(first))
+        for place in self.builder.each(f"i{self.loops}", steps):
+            index = place if isinstance(first, range) else self.looked_up(first, place)
+            for indices in self.over(rest):
+                yield [index, *indices]
+
+    def over_list(self, lines: dict[int, tuple[int, ...]], box: Sequence[Numbers]) -> Iterator[list[Any]]:
+        """One loop over the numbers of tiles along some axes, side by side, and loops over the other axes."""
+        self.loops += 1
+        axes = range(len(lines) + len(box))
+        for place in self.builder.each(f"i{self.loops}", range(len(next(iter(lines.values()))))):
+            for others in self.over(box):
+                rest = iter(others)
+                yield [self.looked_up(lines[axis], place) if axis in lines else next(rest) for axis in axes]
 
     def looked_up(self, values: tuple[int, ...], index: Any) -> Any:
         """An entry of a table, or a formula that gives the same."""
@@ -175,13 +243,13 @@ class _Lowering:
             return self.looked_up(lengths, index)
         if lengths[-1] > lengths[0]:
             return self.looked_up(lengths, index)
-        return minimum(lengths[0], edges[-1] - index * lengths[0])
+        return least(lengths[0], edges[-1] - index * lengths[0])
 
     def between(self, bounds: Boundaries, index: Any) -> slice:
         """The range from one bound to the next."""
         step = bounds[1]
         if bounds == regular(bounds[-1], step):
-            return slice(index * step, minimum((index + 1) * step, bounds[-1]))
+            return slice(index * step, least((index + 1) * step, bounds[-1]))
         return slice(self.looked_up(bounds[:-1], index), self.looked_up(bounds[1:], index))
 
     # ---- element by element
@@ -192,7 +260,7 @@ class _Lowering:
         group = Group(self.graph, number)
         value = group.value(number, tuple(range(node.ndim)), root=True)
         target = self.array(number)
-        with self.over(self.box(number)) as indices:
+        for indices in self.nests(self.tiles(number)):
             self.call_fused(group, [target[_index(indices)]], (("map", value),), node, indices)
 
     def call_fused(
@@ -260,17 +328,16 @@ class _Lowering:
                 results.append(result)
             slots.append(results.index(result))
         single = len(results) == 1
-        needed: Box | None = None
+        needed: Tiles = ()
         for member in members:
             node = entries[member].node
             assert isinstance(node, Fold)
-            needed = union(needed, folded(node, self.box(member)))
-        assert needed is not None
-        with self.over(needed) as indices:
+            needed = union(needed, folded(node, self.tiles(member)))
+        for indices in self.nests(needed):
             target = states[_index(indices) if single else _index([*indices, slice(0, len(results))])]
             self.call_fused(group, [target], tuple(results), operand, indices)
         for member, slot in zip(members, slots, strict=True):
-            self.tree(member, states, None if single else slot, needed, results[slot][0])
+            self.tree(member, states, None if single else slot, results[slot][0])
 
     def has_moments(self, node: Fold, members: list[int]) -> bool:
         """Whether a sum is told along with the moments of the same elements, with the same bits."""
@@ -282,55 +349,72 @@ class _Lowering:
             isinstance(each, Fold) and each.kind == "moments" and each.inner is None for each in others
         )
 
-    def tree(self, number: int, states: ArrayHandle, slot: int | None, needed: Box, kind: str) -> None:
-        """Join the states of a fold, a few at a time, until one is left for each tile of the result.
+    def tree(self, number: int, states: ArrayHandle, slot: int | None, kind: str) -> None:
+        """Join the states of a fold, of this kind, until one is left for each tile of the result.
 
-        `needed` are the tiles of its operand that there are states of, of this kind.
+        A few are joined at a time.
         """
         node = self.graph.entries[number].node
         assert isinstance(node, Fold)
         levels = fold_levels(node.operand.grid, node.axes, self.nodes)
         told: dict[str, Any] = {} if kind == node.kind else {"of": kind}
+        needed = folded(node, self.tiles(number))
         for level, bounds in enumerate(levels, 1):
-            box = [
-                (0, len(bounds[a]) - 1) if a in bounds else needed[a] for a in range(len(node.operand.grid))
-            ]
-            with self.over(box) as indices:
+            last = level == len(levels)
+            made = self.array(number) if last else self.builder.temp(f"P{number}_{level}")
+            keywords = {**told, **_finishing(node)} if last else told
+            for indices in self.nests([_at_level(box, bounds) for box in needed]):
                 place = [self.between(bounds[a], i) if a in bounds else i for a, i in enumerate(indices)]
                 source = states[_index(place if slot is None else [*place, slot])]
-                if level == len(levels):
-                    kept = [i for a, i in enumerate(indices) if node.keepdims or a not in node.axes]
-                    keywords = {
-                        **told,
-                        "final": True,
-                        "drop": () if node.keepdims else node.axes,
-                        "dtype": node.dtype.str,
-                        **dict(node.finish),
-                    }
-                    target = self.array(number)[_index(kept)]
-                    self.builder.call(
-                        "fold_join", [target], [source], kind=node.kind, axes=node.axes, **keywords
-                    )
-                    return
-                made = self.builder.temp(f"P{number}_{level}")
-                target = made[_index(indices)]
-                self.builder.call("fold_join", [target], [source], kind=node.kind, axes=node.axes, **told)
+                kept = [i for a, i in enumerate(indices) if not last or node.keepdims or a not in node.axes]
+                self.builder.call(
+                    "fold_join",
+                    [made[_index(kept)]],
+                    [source],
+                    kind=node.kind,
+                    axes=node.axes,
+                    **keywords,
+                )
             states, slot, told = made, None, {}
 
     # ---- anything else
 
     def blocks(self, number: int, node: Blocks) -> None:
+        if self.setting.at_hand and self.tiles(number) == whole(node):
+            entries = self.graph.entries
+            turned = turned_factors(node, [entries[each].node for each in entries[number].operands])
+            if turned is not None:
+                self.product(number, node, turned)
+                return
         target = self.array(number)
         operands = self.graph.entries[number].operands
         for piece in node.pieces:
-            box = common(piece_box(piece.first, piece.last, node), self.box(number))
-            if box is None:
-                continue
-            with self.over(box) as indices:
+            here = piece_box(piece.first, piece.last, node)
+            shared = [common(here, box) for box in self.tiles(number)]
+            for indices in self.nests([box for box in shared if box is not None]):
                 parts = (node.parts,) if isinstance(node.parts, int) else node.parts
                 place = [*indices, *(slice(0, count) for count in parts if node.parts)]
                 arguments = [self.argument(each, operands, indices) for each in piece.arguments]
-                self.builder.call(piece.kernel, [target[_index(place)]], arguments, **dict(piece.attributes))
+                attributes = dict(piece.attributes)
+                self.builder.call(piece.kernel, [target[_index(place)]], arguments, **attributes)
+
+    def product(self, number: int, node: Blocks, turned: tuple[int, ...]) -> None:
+        """A product of matrices in memory: several tiles a task, since BLAS copies its operands for each."""
+        # Of other dtypes the bits of BLAS depend on how much it computes at once: that is always as much.
+        workers = self.setting.workers if node.dtype.char == "d" else 2
+        height, width = together(node.layout.boundaries[0], node.layout.boundaries[1], workers)
+        target = self.array(number)
+        left, right = self.graph.entries[number].operands
+        entries = self.graph.entries
+        steps = slice(0, entries[left].node.grid[1 if 0 not in turned else 0])
+        rows, columns = node.grid
+        for i, j in self.over([range(0, rows, height), range(0, columns, width)]):
+            down, across = slice(i, least(i + height, rows)), slice(j, least(j + width, columns))
+            arguments = [
+                self.array(left)[(steps, down) if 0 in turned else (down, steps)],
+                self.array(right)[(across, steps) if 1 in turned else (steps, across)],
+            ]
+            self.builder.call("gemm_block", [target[down, across]], arguments, turned=turned)
 
     def argument(self, item: Operand | Number, operands: tuple[int, ...], indices: list[Any]) -> Any:
         if isinstance(item, Entry):
@@ -351,11 +435,35 @@ class _Lowering:
                     place.append(slice(self.looked_up(starts, index), self.looked_up(stops, index)))
         return self.tile(operands[item.which], place)
 
+    def named(self, number: int) -> str:
+        """The array of a node, with an index for each of its axes: a part of several is copied first."""
+        node = self.graph.entries[number].node
+        if not isinstance(node, Part) or number in self.arrays:
+            return self.array(number).name
+        self.copied_part(number, node)
+        return self.array(number).name
+
     def copied_part(self, number: int, node: Part) -> None:
         target = self.array(number)
-        with self.over([(0, n) for n in node.grid]) as indices:
+        for indices in self.over([range(n) for n in node.grid]):
             whole = self.array(self.graph.entries[number].operands[0])
             self.builder.call("copy", [target[_index(indices)]], [whole[_index([*indices, node.number])]])
+
+
+def _at_level(box: Box, bounds: dict[int, Boundaries]) -> Box:
+    """A box of the operand of a fold, as the box of what one level of its tree makes."""
+    return tuple(range(len(bounds[a]) - 1) if a in bounds else each for a, each in enumerate(box))
+
+
+def _finishing(node: Fold) -> dict[str, Any]:
+    """What the last joining of a fold has to know."""
+    drop = () if node.keepdims else node.axes
+    return {"final": True, "drop": drop, "dtype": node.dtype.str, **dict(node.finish)}
+
+
+def least(one: Any, other: Any) -> Any:
+    """The lesser of two numbers, or what says so in a program."""
+    return min(one, other) if isinstance(one, int) and isinstance(other, int) else minimum(one, other)
 
 
 def _index(place: list[Any]) -> Any:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, mapped, permuted, sliced
-from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
+from linnet.arrays.building import blocks, concatenated, filled, mapped, permuted, sliced
+from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, listed, wrap
 from linnet.arrays.creation import shape_of, zeros
 from linnet.arrays.elementwise import cast, sample, spread
 from linnet.arrays.evaluation import computed
@@ -25,8 +25,8 @@ from linnet.tiles import Layout
 # ---- other places
 
 
-@chunked(np.roll)
-def roll(a: Any, /, shift: Any, axis: Any = None) -> Any:
+@chunked(np.roll, times=chunking.LINEAR)
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     """Elements moved along an axis; those that leave at one end come in at the other.
 
     >>> from linnet.arrays.creation import asarray
@@ -36,7 +36,7 @@ def roll(a: Any, /, shift: Any, axis: Any = None) -> Any:
     node = as_node(a)
     if axis is None:
         return reshape(roll(ravel(wrap(node)), shift, 0), node.shape)
-    shifts, axes = (tuple(each) if isinstance(each, tuple | list) else (each,) for each in (shift, axis))
+    shifts, axes = (listed(each) for each in (shift, axis))
     if len(shifts) > 1 and len(axes) > 1 and len(shifts) != len(axes):
         raise ValueError(f"'shift' and 'axis' should be scalars or of one length, got {shift} and {axis}")
     count = max(len(shifts), len(axes))
@@ -55,15 +55,15 @@ def _rolled(node: Node, shift: int, axis: int) -> Node:
     return joined(parts, axis, node.layout.boundaries[axis])
 
 
-@chunked(np.flip)
-def flip(m: Any, /, axis: Any = None) -> Any:
+@chunked(np.flip, times=chunking.LINEAR)
+def flip(m: Any, axis: Any = None) -> Any:
     """The order of elements reversed along axes, or along all."""
     node = as_node(m)
     axes = axes_of(axis, node.ndim)
     return wrap(sliced(node, [slice(None, None, -1 if a in axes else 1) for a in range(node.ndim)]))
 
 
-@chunked(np.flipud)
+@chunked(np.flipud, times=chunking.LINEAR)
 def flipud(m: Any) -> Any:
     """The rows in reverse order."""
     if as_node(m).ndim < 1:
@@ -71,7 +71,7 @@ def flipud(m: Any) -> Any:
     return flip(wrap(as_node(m)), 0)
 
 
-@chunked(np.fliplr)
+@chunked(np.fliplr, times=chunking.LINEAR)
 def fliplr(m: Any) -> Any:
     """The columns in reverse order."""
     if as_node(m).ndim < 2:
@@ -79,7 +79,7 @@ def fliplr(m: Any) -> Any:
     return flip(wrap(as_node(m)), 1)
 
 
-@chunked(np.rot90)
+@chunked(np.rot90, times=chunking.LINEAR)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
     """The plane of two axes turned by right angles, from the first axis to the second."""
     array = wrap(as_node(m))
@@ -106,7 +106,7 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
 
 
 @chunked(np.tile)
-def tile(A: Any, reps: Any, /) -> Any:
+def tile(A: Any, reps: Any) -> Any:
     """The array so many times along each axis.
 
     >>> from linnet.arrays.creation import asarray
@@ -143,7 +143,7 @@ def _counts(repeats: Any) -> Any:
 
 
 @chunked(np.repeat, small=_repeat_small)
-def repeat(a: Any, repeats: Any, /, axis: Any = None) -> Any:
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """Each element along an axis so many times: one number for all, or one for each.
 
     >>> from linnet.arrays.creation import asarray
@@ -185,6 +185,16 @@ def resize(a: Any, new_shape: Any) -> Any:
         return zeros(shape, flat.dtype)
     times = -(-wanted // flat.size)
     return reshape(wrap(part_of(tile(flat, times).node, 0, 0, wanted)), shape)
+
+
+def _resize_in_place(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """Give the array itself another shape; elements that are new are 0."""
+    shape = shape_of(new_shape[0] if len(new_shape) == 1 else new_shape)
+    flat, wanted = ravel(self), math.prod(shape)
+    missing = wanted - flat.shape[0]
+    if missing > 0:
+        flat = wrap(concatenated([flat.node, filled((missing,), 0, flat.dtype)], 0, flat.dtype))
+    self._node = reshape(wrap(part_of(flat.node, 0, 0, wanted)), shape).node
 
 
 @chunked(np.kron)
@@ -326,7 +336,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     return wrap(sliced(node, parts))
 
 
-METHODS: dict[str, Any] = {"repeat": repeat}
+METHODS: dict[str, Any] = {"repeat": repeat, "resize": _resize_in_place}
 __all__ = [
     "append",
     "delete",

@@ -21,6 +21,8 @@ from linnet.tiles.layout import Boundaries
 
 _TASK = 4
 """Tasks that move elements straight must fit into the budget so many times."""
+_MOST = 1 << 25
+"""Bytes that a task which moves elements straight may read without a budget, if it is not a single tile."""
 _AGAIN = 3
 """How often old tiles may be read, on average, before going through pieces is cheaper."""
 _SLAB = 8
@@ -42,15 +44,29 @@ def moved(node: Node, layout: Layout) -> Blocks:
 def picked(node: Node, layout: Layout, starts: tuple[int, ...], steps: tuple[int, ...]) -> Blocks:
     """Tiles that hold elements `start + step · position` along each axis.
 
-    Where steps are long a new tile may need more old ones than the budget has room for: then each old
-    tile is thinned by itself, and what is left of them is put together.
+    Where steps are long a new tile may need more old ones than there is room for, or lie over old ones that
+    hold no element of it: then each old tile is thinned by itself, and what is left of them is put together.
     """
     memory = current_engine().memory
-    if memory is None or _reading(node, layout, starts, steps)[0] * _TASK <= memory:
-        return boxed(node, layout, starts, steps)
-    each = zip(node.layout.boundaries, layout.shape, starts, steps, strict=True)
+    room = _MOST if memory is None else memory // _TASK
+    each = list(zip(node.layout.boundaries, layout.shape, starts, steps, strict=True))
     thin = Layout(tuple(itertools.starmap(thinned, each)))
+    if thin.boundaries == layout.boundaries or not (
+        _skips(node, layout, thin, starts, steps) or _reading(node, layout, starts, steps)[0] > room
+    ):
+        return boxed(node, layout, starts, steps)
     return moved(boxed(node, thin, starts, steps), layout)
+
+
+def _skips(node: Node, layout: Layout, thin: Layout, starts: tuple[int, ...], steps: tuple[int, ...]) -> bool:
+    """Whether there are old tiles between those that hold elements of a new one."""
+    each = zip(node.layout.boundaries, layout.boundaries, thin.boundaries, starts, steps, strict=True)
+    for old, new, parts, start, step in each:
+        if abs(step) > 1 and new[-1]:
+            first, last, _, _ = overlaps(old, new, start, step)
+            if sum(last) - sum(first) > len({*parts, *new}) - 1:
+                return True
+    return False
 
 
 def _goes_straight(node: Node, layout: Layout, memory: int) -> bool:

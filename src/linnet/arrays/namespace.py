@@ -8,15 +8,17 @@ from typing import Any
 
 from linnet.arrays import CHAPTERS
 from linnet.arrays.array import Array
-from linnet.arrays.core import ArrayBase, as_node
+from linnet.arrays.core import ArrayBase, as_node, wrap
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Source
+from linnet.arrays.late import values_of
+from linnet.arrays.nesting import PLAIN, arrays_in, leaves, rebuilt
 
 
 @lru_cache(maxsize=1)
 def names() -> dict[str, Any]:
     """Every public name, with what it stands for."""
-    found: dict[str, Any] = {"Array": Array, "compute": compute, "persist": persist}
+    found: dict[str, Any] = {"Array": Array, "ndarray": Array, "compute": compute, "persist": persist}
     for chapter in CHAPTERS:
         module = import_module(f"linnet.arrays.{chapter}")
         for name in module.__all__:
@@ -29,26 +31,44 @@ def names() -> dict[str, Any]:
 def compute(*arrays: Any) -> Any:
     """The values of several arrays, as NumPy arrays; what they share is computed once.
 
+    Tuples, lists and named tuples of arrays give the same of values.
+
     >>> from linnet.arrays.core import wrapped
     >>> import numpy as np
     >>> x = wrapped(np.arange(3.0))
     >>> compute(x + 1, x.sum())
     (array([1., 2., 3.]), np.float64(3.0))
+    >>> compute([x + 1, (x.sum(),)])
+    [array([1., 2., 3.]), (np.float64(3.0),)]
     """
-    nodes = [as_node(each) for each in arrays]
-    values = computed(nodes)
-    results = [
+    what = arrays[0] if len(arrays) == 1 else arrays
+    if not _is_several(what):
+        return what.compute() if isinstance(what, Array) else wrap(as_node(what)).compute()
+    parts = leaves(what)
+    at_once = values_of(parts)
+    if at_once is not None:
+        return rebuilt(what, at_once)
+    plain = [isinstance(each, PLAIN) for each in parts]
+    nodes = [as_node(each) for each, skip in zip(parts, plain, strict=True) if not skip]
+    values = (
         value[()] if not value.shape else value.copy() if isinstance(node, Source) else value
-        for node, value in zip(nodes, values, strict=True)
-    ]
-    return results[0] if len(results) == 1 else tuple(results)
+        for node, value in zip(nodes, computed(nodes), strict=True)
+    )
+    return rebuilt(what, [each if skip else next(values) for each, skip in zip(parts, plain, strict=True)])
+
+
+def _is_several(what: Any) -> bool:
+    """Whether it is a tuple or list that holds arrays of ours; one of numbers is an array itself."""
+    return isinstance(what, tuple | list) and any(isinstance(each, ArrayBase) for each in leaves(what))
 
 
 def persist(*arrays: Any) -> Any:
-    """Compute several arrays now and keep the results, in tiles; they are the arrays' own from now on."""
-    for each in arrays:
-        if not isinstance(each, ArrayBase):
-            raise TypeError(f"persist takes arrays, not {type(each).__name__}")
-    for each, node in zip(arrays, persisted([each.node for each in arrays]), strict=True):
+    """Compute several arrays now and keep the results, in tiles; they are the arrays' own from now on.
+
+    Tuples, lists and named tuples of arrays are given back as they are.
+    """
+    what = arrays[0] if len(arrays) == 1 else arrays
+    found = arrays_in(what, "persist")
+    for each, node in zip(found, persisted([each.node for each in found]), strict=True):
         each._node = node
-    return arrays[0] if len(arrays) == 1 else arrays
+    return what

@@ -112,11 +112,18 @@ def _present(node: Node, where: Any) -> Any:
     return here if where is True or where is NOT_GIVEN else np.logical_and(here, where)
 
 
+def _check_inexact(node: Node, dtype: Any) -> None:
+    """Refuse integers as the dtype for what may have been NaN."""
+    if node.dtype.kind in "fc" and dtype is not None and not np.issubdtype(dtype, np.inexact):
+        raise TypeError("If a is inexact, then dtype must be inexact")
+
+
 @reduction(np.nanmean, out_at=3)
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Any:
     """The mean over axes of what is not NaN."""
+    _check_inexact(as_node(a), dtype)
     here = _present(as_node(a), where)
     return mean(a, axis, dtype, None, keepdims, where=where if here is None else here)
 
@@ -167,6 +174,7 @@ def _scattered(
     root: bool,
 ) -> Any:
     node = as_node(a)
+    _check_inexact(node, dtype)
     here = _present(node, where)
     if here is None:
         function = std if root else var

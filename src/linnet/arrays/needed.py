@@ -1,12 +1,13 @@
-"""Which tiles of each node somebody needs: a slice of an array does not compute the rest of it.
+"""Which tiles of each node somebody needs: a part of an array does not compute the rest of it.
 
-From what was asked for back to the sources, each node gets the smallest box of tiles that holds
-all that its readers take of it. Loops then run over that box instead of the whole grid.
+From what was asked for back to the sources, each node gets the tiles that its readers take of it, as boxes
+(`arrays.tile_sets`). Loops then run over these instead of the whole grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from linnet.arrays.expression import (
     Access,
@@ -19,125 +20,172 @@ from linnet.arrays.expression import (
     Node,
     Operand,
     Part,
+    ProgramCall,
+    Result,
     Span,
     Spans,
 )
 from linnet.arrays.graph import Graph
+from linnet.arrays.tile_sets import (
+    MOST_LISTED,
+    Box,
+    Numbers,
+    Tiles,
+    common,
+    covered,
+    joined,
+    numbers,
+    of_points,
+    union,
+)
 
-Box = tuple[tuple[int, int], ...]
-"""The first tile and one past the last, along each axis."""
+_ONE = range(1)
 
 
-def boxes(graph: Graph) -> list[Box | None]:
+def tiles_needed(graph: Graph) -> list[Tiles | None]:
     """For each node the tiles that are needed of it; None if nobody needs any."""
     entries = graph.entries
-    found: list[Box | None] = [whole(entry.node) if entry.wanted else None for entry in entries]
+    found: list[Tiles | None] = [whole(entry.node) if entry.wanted else None for entry in entries]
     for number in range(len(entries) - 1, -1, -1):
-        box = found[number]
-        if box is None:
+        needed = found[number]
+        if needed is None:
             continue
         entry = entries[number]
-        for which, asked in _asked(entry.node, box):
+        for which, asked in _asked(entry.node, needed):
             operand = entry.operands[which]
-            # Behind the axes of an array with parts stands the number of a part: a call makes them all.
-            tiles = asked[: len(entries[operand].node.grid)]
-            found[operand] = union(found[operand], tiles)
+            before = found[operand]
+            found[operand] = asked if before is None else union(before, asked)
     return found
 
 
-def whole(node: Node) -> Box:
+def whole(node: Node) -> Tiles:
     """All tiles of a node."""
-    return tuple((0, count) for count in node.grid)
+    return (tuple(range(count) for count in node.grid),)
 
 
-def union(one: Box | None, other: Box) -> Box:
-    """The smallest box that holds both.
-
-    >>> union(((0, 2), (1, 2)), ((1, 3), (0, 1)))
-    ((0, 3), (0, 2))
-    """
-    if one is None:
-        return other
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
-
-
-def common(one: Box, other: Box) -> Box | None:
-    """What two boxes share; None if that is nothing.
-
-    >>> common(((0, 2),), ((1, 3),)), common(((0, 1),), ((1, 3),))
-    (((1, 2),), None)
-    """
-    shared = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
-    return None if any(a >= b for a, b in shared) else shared
-
-
-def _asked(node: Node, box: Box) -> Iterable[tuple[int, Box]]:
-    """What a box of a node takes of its operands: which of them, and tiles of it."""
+def _asked(node: Node, needed: Tiles) -> Iterable[tuple[int, Tiles]]:
+    """What some tiles of a node take of its operands: which of them, and tiles of it."""
     match node:
         case Map():
             for which, operand in enumerate(node.inputs):
-                offset = node.ndim - operand.ndim
-                yield (
-                    which,
-                    tuple(
-                        (0, 1) if count == 1 else box[axis + offset]
-                        for axis, count in enumerate(operand.grid)
-                    ),
-                )
+                yield which, _each(needed, lambda box, operand=operand: _broadcast(node, operand, box))
         case Axes():
-            ranges = [(0, 1)] * node.operand.ndim
-            for axis, where in enumerate(node.axes):
-                if where >= 0:
-                    ranges[where] = box[axis]
-            yield 0, tuple(ranges)
+            yield 0, _each(needed, lambda box: _turned(node, box))
         case Fold():
-            yield 0, folded(node, box)
+            yield 0, folded(node, needed)
         case Part():
-            yield 0, box
+            yield 0, needed
+        case Result():
+            yield 0, ((),)
+        case ProgramCall():
+            for which, operand in enumerate(node.inputs):
+                yield which, whole(operand)
         case Blocks():
-            yield from _of_blocks(node, box)
+            yield from _of_blocks(node, needed)
 
 
-def folded(node: Fold, box: Box) -> Box:
-    """What a box of a reduction takes of its operand: all of the reduced axes."""
-    kept = iter(box)
-    ranges: list[tuple[int, int]] = []
-    for axis, count in enumerate(node.operand.grid):
-        if axis not in node.axes:
-            ranges.append(next(kept))
-        else:
-            if node.keepdims:
-                next(kept)
-            ranges.append((0, count))
-    return tuple(ranges)
+def _each(needed: Tiles, change: Callable[[Box], Box]) -> Tiles:
+    """Each box changed; what they have in common then is taken once."""
+    changed = tuple(change(box) for box in needed)
+    return changed if len(changed) == 1 or changed == needed else joined(changed)
+
+
+def _broadcast(node: Map, operand: Node, box: Box) -> Box:
+    offset = node.ndim - operand.ndim
+    return tuple(_ONE if count == 1 else box[axis + offset] for axis, count in enumerate(operand.grid))
+
+
+def _turned(node: Axes, box: Box) -> Box:
+    found: list[Numbers] = [_ONE] * node.operand.ndim
+    for axis, where in enumerate(node.axes):
+        if where >= 0:
+            found[where] = box[axis]
+    return tuple(found)
+
+
+def folded(node: Fold, needed: Tiles) -> Tiles:
+    """What some tiles of a reduction take of its operand: all of the reduced axes."""
+
+    def unfolded(box: Box) -> Box:
+        kept = iter(box)
+        found: list[Numbers] = []
+        for axis, count in enumerate(node.operand.grid):
+            if axis not in node.axes:
+                found.append(next(kept))
+            else:
+                if node.keepdims:
+                    next(kept)
+                found.append(range(count))
+        return tuple(found)
+
+    return _each(needed, unfolded)
 
 
 def piece_box(first: Sequence[int] | None, last: Sequence[int] | None, node: Node) -> Box:
     """The tiles that a piece of a `Blocks` makes."""
-    return tuple(zip(first or (0,) * len(node.grid), last or node.grid, strict=True))
+    return tuple(map(range, first or (0,) * len(node.grid), last or node.grid))
 
 
-def _of_blocks(node: Blocks, box: Box) -> Iterable[tuple[int, Box]]:
+def _of_blocks(node: Blocks, needed: Tiles) -> Iterator[tuple[int, Tiles]]:
     for piece in node.pieces:
-        shared = common(piece_box(piece.first, piece.last, node), box)
-        if shared is None:
-            continue
+        here = piece_box(piece.first, piece.last, node)
+        shared = [box for box in (common(here, each) for each in needed) if box is not None]
         for argument in piece.arguments:
-            if isinstance(argument, Operand):
-                # An operand of several parts has one more access, for these.
-                access = argument.access[: node.inputs[argument.which].ndim]
-                yield argument.which, tuple(_range(each, shared) for each in access)
+            if not shared or not isinstance(argument, Operand):
+                continue
+            # An operand of several parts has one more access, for these: a call makes them all.
+            access = argument.access[: node.inputs[argument.which].ndim]
+            read = [_read(access, box) for box in shared]
+            yield argument.which, read[0] if len(read) == 1 else joined(itertools.chain.from_iterable(read))
 
 
-def _range(access: Access, box: Box) -> tuple[int, int]:
+def _read(access: Sequence[Access], box: Box) -> Tiles:
+    """The tiles of an operand that the tiles of a box are made of."""
+    along = [_axis(each) for each in access]
+    for axis in {each for each in along if each is not None and along.count(each) > 1}:
+        # Several axes of the operand go along with one of the result, as in a diagonal.
+        return _side_by_side(access, along, box, axis)
+    return (tuple(_numbers(each, box) for each in access),)
+
+
+def _side_by_side(access: Sequence[Access], along: Sequence[int | None], box: Box, axis: int) -> Tiles:
+    together = [place for place, each in enumerate(along) if each == axis]
+    points: set[tuple[int, ...]] = set()
+    for number in box[axis]:
+        at = (*box[:axis], range(number, number + 1), *box[axis + 1 :])
+        points.update(itertools.product(*(_numbers(access[place], at) for place in together)))
+        if len(points) > MOST_LISTED:
+            return (tuple(_numbers(each, box) for each in access),)
+    rest = [each for place, each in enumerate(access) if place not in together]
+    found: list[Box] = []
+    for part, others in itertools.product(of_points(points), _read(rest, box)):
+        kept, own = iter(others), iter(part)
+        found.append(tuple(next(own) if place in together else next(kept) for place in range(len(access))))
+    return tuple(found)
+
+
+def _axis(access: Access) -> int | None:
+    return access.axis if isinstance(access, Along | Spans) else None
+
+
+def _numbers(access: Access, box: Box) -> Numbers:
+    """The tiles along an axis of the operand."""
     match access:
         case Along(axis, scale, offset):
-            ends = sorted((box[axis][0] * scale + offset, (box[axis][1] - 1) * scale + offset))
-            return ends[0], ends[1] + 1
+            return (
+                numbers(each * scale + offset for each in box[axis])
+                if scale != 1
+                else _shifted(box[axis], offset)
+            )
         case At(position):
-            return position, position + 1
+            return range(position, position + 1)
         case Span(start, stop):
-            return start, stop
+            return range(start, stop)
         case Spans(axis, starts, stops):
-            low, high = box[axis]
-            return min(starts[low:high]), max(stops[low:high])
+            return covered((starts[each], stops[each]) for each in box[axis])
+
+
+def _shifted(tiles: Numbers, offset: int) -> Numbers:
+    if isinstance(tiles, range):
+        return range(tiles.start + offset, tiles.stop + offset, tiles.step)
+    return tuple(each + offset for each in tiles)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays import reductions
+from linnet.arrays import chunking, reductions
 from linnet.arrays.building import constant, mapped
 from linnet.arrays.core import as_node, chunked, wrap
 from linnet.arrays.elementwise import apply, cast, chosen
+from linnet.arrays.naming import named_as
 from linnet.arrays.reductions import reduction
 
 
@@ -20,14 +21,14 @@ def _one(op: str, x: Any, function: Any) -> Any:
     return wrap(mapped(op, [node], np.asarray(function(np.ones((1,), node.dtype))).dtype))
 
 
-@chunked(np.real)
+@chunked(np.real, times=chunking.LINEAR)
 def real(val: Any) -> Any:
     """The real parts."""
     node = as_node(val)
     return _one("real", val, np.real) if node.dtype.kind == "c" else wrap(node)
 
 
-@chunked(np.imag)
+@chunked(np.imag, times=chunking.LINEAR)
 def imag(val: Any) -> Any:
     """The imaginary parts."""
     node = as_node(val)
@@ -36,27 +37,27 @@ def imag(val: Any) -> Any:
     return wrap(mapped("fill", [constant(0, node.dtype)], node.dtype, shape=node.shape, layout=node.layout))
 
 
-@chunked(np.angle)
+@chunked(np.angle, times=chunking.LINEAR)
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of complex numbers, in radians or degrees."""
     found = apply(np.arctan2, imag(z), real(z)) if as_node(z).dtype.kind == "c" else apply(np.arctan2, 0, z)
     return apply(np.multiply, found, 180 / np.pi) if deg else found
 
 
-@chunked(np.i0)
+@chunked(np.i0, times=chunking.LINEAR)
 def i0(x: Any) -> Any:
     """The modified Bessel function of order 0."""
     return _one("i0", x, np.i0)
 
 
-@chunked(np.sinc)
+@chunked(np.sinc, times=chunking.LINEAR)
 def sinc(x: Any) -> Any:
     """sin(πx) / (πx), and 1 at 0."""
     return _one("sinc", x, np.sinc)
 
 
-@chunked(np.fix)
-def fix(x: Any) -> Any:
+@reduction(np.fix, out_at=1)
+def fix(x: Any, out: Any = None) -> Any:
     """Rounded towards zero."""
     return apply(np.trunc, x)
 
@@ -81,22 +82,47 @@ def round(a: Any, decimals: int = 0, out: Any = None) -> Any:
 around = round
 
 
-def _small_clip(x: Any, min: Any = None, max: Any = None) -> Any:
-    """The standard's: the result has the dtype of `x`."""
+def _small_clip(x: Any, min: Any = None, max: Any = None, out: None = None) -> Any:
     if min is None and max is None:
         return x.copy()
-    return np.clip(x, min, max).astype(x.dtype, copy=False)
+    found = np.clip(x, min, max)
+    if found.dtype == x.dtype or found.dtype.kind != x.dtype.kind:
+        return found
+    if x.dtype.kind in "iu":
+        limits = np.iinfo(x.dtype)
+        found = np.clip(found, limits.min, limits.max)
+    return found.astype(x.dtype)
 
 
-@chunked(small=_small_clip)
-def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """Elements below `min` become `min`, those above `max` become `max`; either may be None."""
-    found = _clipped(x, min, max)
-    return wrap(cast(found.node, as_node(x).dtype))
+@named_as(np.clip)
+@reduction(out_at=3, small=_small_clip)
+def clip(x: Any, /, min: Any = None, max: Any = None, out: Any = None) -> Any:
+    """Elements below `min` become `min`, those above `max` become `max`; either may be None.
+
+    The result has the dtype of `x`, as the standard asks, where `min` and `max` are of its kind: a wider
+    bound that it does not hold counts as the last number that it does. With bounds of another kind, as 1.5
+    for integers, the dtype is NumPy's.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> clip(asarray([0, 2, 4], chunks=2), 1.5, 2.5).compute()
+    array([1.5, 2. , 2.5])
+    """
+    dtype = as_node(x).dtype
+    found = _clipped(x, min, max).node
+    if found.dtype == dtype or found.dtype.kind != dtype.kind:
+        return wrap(found)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        found = _clipped(wrap(found), limits.min, limits.max).node
+    return wrap(cast(found, dtype))
 
 
 def _clipped(x: Any, low: Any, high: Any) -> Any:
     found = wrap(as_node(x))
+    if found.dtype.kind in "iu":  # bounds that all elements keep are none
+        limits = np.iinfo(found.dtype)
+        low = None if type(low) is int and low <= limits.min else low
+        high = None if type(high) is int and high >= limits.max else high
     if low is not None:
         found = apply(np.maximum, found, low)
     return found if high is None else apply(np.minimum, found, high)
@@ -118,7 +144,7 @@ def numpy_clip(
     return _clipped(a, None if low is np._NoValue else low, None if high is np._NoValue else high)
 
 
-@chunked(np.nan_to_num)
+@chunked(np.nan_to_num, times=chunking.LINEAR)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """NaN becomes 0 (or `nan`), infinities the largest numbers (or `posinf`, `neginf`)."""
     node = as_node(x)
@@ -140,7 +166,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 # ---- comparing
 
 
-@chunked(np.isclose)
+@chunked(np.isclose, times=chunking.LINEAR)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether |a - b| <= atol + rtol · |b|, element by element."""
     x, y = wrap(as_node(a)), wrap(as_node(b))
@@ -173,7 +199,10 @@ def array_equiv(a1: Any, a2: Any) -> bool:
 
 
 def _all_equal(x: Any, y: Any, equal_nan: bool) -> bool:
-    same = apply(np.equal, x, y)
+    try:
+        same = apply(np.equal, x, y)
+    except TypeError:  # times and numbers, for one: nothing equals anything
+        return 0 in np.broadcast_shapes(x.shape, y.shape)
     if equal_nan and all(each.node.dtype.kind in "fcmM" for each in (x, y)):
         test = np.isnat if x.node.dtype.kind in "mM" else np.isnan
         same = apply(np.logical_or, same, apply(np.logical_and, apply(test, x), apply(test, y)))

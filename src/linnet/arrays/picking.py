@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.arrays import chunking
 from linnet.arrays.along import looked_up, taken_along
 from linnet.arrays.assignment import setitem
 from linnet.arrays.building import constant, folded, mapped, permuted
@@ -16,7 +17,7 @@ from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap
 from linnet.arrays.cumulative import cumsum as cumulated
 from linnet.arrays.elementwise import apply, cast, operand, placed
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Node
+from linnet.arrays.expression import Node, Source
 from linnet.arrays.gathering import gathered
 from linnet.arrays.indexing import indexed
 from linnet.arrays.manipulation import resize
@@ -36,7 +37,7 @@ def flat_picked(node: Node, flat: NDArray[np.intp]) -> Node:
     return gathered(node, range(node.ndim), list(np.unravel_index(flat, node.shape)))
 
 
-@chunked(np.take)
+@chunked(np.take, times=chunking.LINEAR)
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Any:
     """Elements at positions along an axis; without one, in row-major order.
 
@@ -58,7 +59,7 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     return _stored(wrap(gathered(node, [axis], [positions], axis)), out, "take")
 
 
-@chunked(np.take_along_axis)
+@chunked(np.take_along_axis, times=chunking.LINEAR)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     """Elements of each line along an axis, at the positions in the line of `indices`."""
     node, index = as_node(arr), as_node(indices)
@@ -72,7 +73,12 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     axis = axis_of(axis, node.ndim)
     if not isinstance(indices, ArrayBase):
-        settled(indices, node.shape[axis], "raise", axis)
+        # What is known beforehand says which elements of lines are read at all.
+        index = Source(settled(indices, node.shape[axis], "raise", axis))
+        positions, places = np.unique(index.data, return_inverse=True)
+        if 2 * len(positions) <= node.shape[axis] and node.grid[axis] > 1 and len(positions):
+            node = gathered(node, [axis], [positions], axis)
+            index = Source(places.reshape(index.shape))
     if node.ndim == 1:
         return wrap(indexed(node, wrap(index)))
     return wrap(taken_along(node, index, axis))
@@ -175,7 +181,7 @@ NUMPY.update({np.put: put, np.put_along_axis: put_along_axis, np.putmask: putmas
 # ---- choosing
 
 
-@chunked(np.choose)
+@chunked(np.choose, times=chunking.LINEAR)
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     """For each element the choice whose number it is.
 
@@ -233,7 +239,7 @@ def extremes(node: Node) -> tuple[Any, Any]:
     return low[()], high[()]
 
 
-@chunked(np.select)
+@chunked(np.select, times=chunking.LINEAR)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     """The choice of the first condition that holds, else the default."""
     conditions, choices = list(condlist), list(choicelist)
@@ -252,7 +258,7 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
     return wrap(found if found.shape == shape else mapped("fill", [found], dtype, shape=shape))
 
 
-@chunked(np.compress)
+@chunked(np.compress, times=chunking.LINEAR)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     """The slices along an axis for which the condition holds."""
     mask = known(condition)
@@ -261,7 +267,7 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Any:
     return take(a if isinstance(a, ArrayBase) else wrapped(np.asarray(a)), np.flatnonzero(mask), axis, out)
 
 
-@chunked(np.extract)
+@chunked(np.extract, times=chunking.LINEAR)
 def extract(condition: Any, arr: Any) -> Any:
     """The elements for which the condition holds, in row-major order."""
     node, mask = as_node(arr), cast(as_node(condition), bool)
@@ -274,7 +280,7 @@ def extract(condition: Any, arr: Any) -> Any:
 # ---- diagonals
 
 
-@chunked(np.diagonal)
+@chunked(np.diagonal, times=chunking.LINEAR)
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of the matrices in two axes, as the last axis.
 
@@ -295,7 +301,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return wrap(gathered(node, axes, [lines[axis] for axis in axes], node.ndim - 2))
 
 
-@chunked(np.trace)
+@chunked(np.trace, times=chunking.LINEAR)
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None) -> Any:
     """The sum along the diagonal of the matrices in two axes."""
     return summed(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
@@ -331,11 +337,16 @@ def _compress_method(self: Any, condition: Any, axis: Any = None, out: Any = Non
     return compress(condition, self, axis, out)
 
 
+def _put_method(self: Any, indices: Any, values: Any, mode: str = "raise") -> None:
+    """Put values at positions in row-major order."""
+    put(self, indices, values, mode)
+
+
 METHODS = {
     "choose": choose,
     "compress": _compress_method,
     "diagonal": diagonal,
-    "put": put,
+    "put": _put_method,
     "take": take,
     "trace": trace,
 }

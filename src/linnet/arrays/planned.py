@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from linnet.arrays.core import ArrayBase, as_node
 from linnet.arrays.expression import Node, Stored
-from linnet.arrays.lowering import lowered
-from linnet.arrays.spreading import Nodes
-from linnet.arrays.submitting import as_input
-from linnet.engines import Engine
+from linnet.arrays.submitting import as_input, expression_of, is_arrays
 from linnet.errors import InputError
-from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Policy
 from linnet.planning.plan import Plan
-from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram, In, TileProgram
 from linnet.session import current_engine
+from linnet.session import work as session
+from linnet.session.work import Expression, Program
 from linnet.tiles import Layout, TiledArray
 
 
@@ -49,51 +45,22 @@ def plan(
     >>> plan(-x, Cluster(nodes=8)).bytes_moved
     0
     """
-    engine = current_engine() if cluster is None else None
-    where = cluster if engine is None else _cluster(engine)
-    if not isinstance(where, Cluster):
+    if cluster is not None and not isinstance(cluster, Cluster):
         raise InputError(f"cluster={cluster!r}: give an ln.Cluster, such as ln.Cluster(nodes=4, workers=2)")
     if isinstance(what, TileProgram):
         what = what.bind()
     if isinstance(what, BoundProgram):
-        return _made(what, _cut(what, inputs, tile, np.dtype(dtype)), where, policy, engine)
-    several: Sequence[Any] = what if isinstance(what, tuple | list) else [what]
-    if inputs is not None or tile is not None:
-        raise InputError("inputs= and tile= are for bound programs: an array knows its own")
-    if not several or not all(isinstance(each, ArrayBase) for each in several):
-        raise InputError(
-            f"plan was given a {type(what).__name__}; give it an array, several arrays, or a bound program "
-            "with inputs={name: array} or tile=4096"
-        )
-    program, graph = lowered([as_node(each) for each in several], Nodes.of(where))
-    if set(program.outputs) == {None}:
-        raise InputError("this array is in memory already: there is nothing to plan")
-    cut = {name: _layout(graph.entries[number].node) for name, number in program.inputs}
-    return _made(program.bound, cut, where, policy, engine)
-
-
-def _cluster(engine: Engine) -> Cluster:
-    """The cluster of an engine; one that has no nodes is one node."""
-    found = engine.cluster
-    if found is not None:
-        return found
-    workers: int = getattr(engine, "workers", 1)
-    return Cluster(nodes=1, workers=workers, memory=engine.memory)
-
-
-def _made(
-    bound: BoundProgram,
-    inputs: Mapping[str, TiledArray],
-    cluster: Cluster,
-    policy: str | Policy,
-    engine: Engine | None,
-) -> Plan:
-    """The plan that the engine would follow, if there is one; else the cheapest."""
-    if policy == "auto" and hasattr(engine, "planned"):
-        found: Plan | None = engine.planned(bound, inputs)  # type: ignore[union-attr]
-        if found is not None:
-            return found
-    return choose(Workload.of(bound, inputs), cluster, policy)
+        expression: Expression = Program(what, _cut(what, inputs, tile, np.dtype(dtype)))
+    else:
+        if inputs is not None or tile is not None:
+            raise InputError("inputs= and tile= are for bound programs: an array knows its own")
+        if not is_arrays(what):
+            raise InputError(
+                f"plan was given a {type(what).__name__}; give it an array, several arrays, or a bound "
+                "program with inputs={name: array} or tile=4096"
+            )
+        expression = expression_of(what)
+    return session.plan(expression, current_engine() if cluster is None else None, cluster, policy)
 
 
 def _cut(

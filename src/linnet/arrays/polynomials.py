@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.calculus import convolve
-from linnet.arrays.core import ArrayBase, as_node, chunked, wrap
+from linnet.arrays.core import NUMPY, ArrayBase, as_node, chunked, wrap, wrapped_all
 from linnet.arrays.creation import zeros
 from linnet.arrays.elementwise import apply
 from linnet.arrays.grids import vander
@@ -21,6 +21,7 @@ from linnet.arrays.manipulation import trim_zeros
 from linnet.arrays.reductions import sum as sums
 from linnet.arrays.shapes import atleast_1d, reshape, transpose
 from linnet.arrays.spacing import arange
+from linnet.arrays.wholes import gathered
 
 
 @chunked(np.polyval)
@@ -110,6 +111,40 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     return found
 
 
+# ---- in one place
+
+
+def roots(p: Any, *, gather: bool = False) -> Any:
+    """The roots of a polynomial: the eigenvalues of a matrix, computed in one place.
+
+    >>> roots([1.0, -3.0, 2.0]).compute()
+    array([2., 1.])
+    """
+    return wrapped_all(gathered(np.roots, [as_node(p)], "roots", gather))
+
+
+def poly(seq_of_zeros: Any, *, gather: bool = False) -> Any:
+    """The polynomial with these roots, or the characteristic one of a matrix; computed in one place.
+
+    >>> poly([2.0, 1.0]).compute()
+    array([ 1., -3.,  2.])
+    """
+    return wrapped_all(gathered(np.poly, [as_node(seq_of_zeros)], "poly", gather))
+
+
+def polydiv(u: Any, v: Any, *, gather: bool = False) -> Any:
+    """The quotient and the remainder of two polynomials; each coefficient needs the one before it.
+
+    >>> [each.compute().tolist() for each in polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
+    [[1.5, 1.75], [0.25]]
+    """
+    nodes = [as_node(atleast_1d(wrap(as_node(each)))) for each in (u, v)]
+    return wrapped_all(gathered(np.polydiv, nodes, "polydiv", gather))
+
+
+NUMPY.update({np.roots: roots, np.poly: poly, np.polydiv: polydiv})
+
+
 # ---- of data
 
 
@@ -173,4 +208,15 @@ def _covariance(left: Any, scale: Any, residuals: Any, cov: Any, rank: int) -> A
 
 
 METHODS: dict[str, Any] = {}
-__all__ = ["polyadd", "polyder", "polyfit", "polyint", "polymul", "polysub", "polyval"]
+__all__ = [
+    "poly",
+    "polyadd",
+    "polyder",
+    "polydiv",
+    "polyfit",
+    "polyint",
+    "polymul",
+    "polysub",
+    "polyval",
+    "roots",
+]

@@ -9,6 +9,7 @@ number of nodes, never on workers.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from linnet.algorithms.tuning import SHORTCUT, tile_size
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, is_free, recut
+from linnet.arrays.building import blocks, is_free, mapped, recut
 from linnet.arrays.chunking import automatic
 from linnet.arrays.expression import Access, Along, At, Axes, Blocks, Node, Operand, Piece, Span, Spans
+from linnet.session import current_engine
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, regular
 
@@ -37,7 +40,13 @@ _LEAST_ROWS_OF_THREE = 8
 
 
 def contracted(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
-    """`einsum(",".join(letters) + "->" + out, *nodes)` as one node; no letter twice in one operand."""
+    """`einsum(",".join(letters) + "->" + out, *nodes)` as one node; no letter twice in one operand.
+
+    Products and sums are of this dtype, which may be wider than the operands'. Parts of a sum of float16
+    are float32.
+    """
+    if np.dtype(dtype) == np.float16:
+        return mapped("cast", [contracted(letters, nodes, out, np.float32)], dtype, extra=np.dtype(dtype).str)
     named = [_peeled(each, node) for each, node in zip(letters, nodes, strict=True)]
     edges = _edges(named, out, dtype)
     inputs = [recut(node, Layout(tuple(edges[c] for c in own))) for own, node in named]
@@ -85,16 +94,19 @@ def _cut(
 ) -> Blocks:
     """The contraction in tasks, for so many nodes."""
     layout = Layout(tuple(edges[c] for c in out))
-    spec = ",".join(groups) + "->" + out
+    attributes: dict[str, Any] = {"spec": ",".join(groups) + "->" + out}
+    if np.result_type(*(node.dtype for node in inputs)) != dtype:
+        attributes["dtype"] = np.dtype(dtype).str
+    piece_of = functools.partial(_piece, groups, out, attributes, edges)
     summed = [c for c in edges if c not in out and len(edges[c]) > 2]
     if not summed:
-        return blocks(inputs, [_piece(groups, out, spec, edges, None)], layout, dtype)
+        return blocks(inputs, [piece_of(None)], layout, dtype)
     letter = max(summed, key=lambda c: len(edges[c]))
     shares = 1 if nodes == 1 else _shares(groups, out, edges, letter, nodes)
     bounds, ends = _split(edges, out, letter, nodes, shares)
     if len(bounds) == 2:
-        return blocks(inputs, [_piece(groups, out, spec, edges, None)], layout, dtype)
-    piece = _piece(groups, out, spec, edges, (letter, tuple(bounds[:-1]), tuple(bounds[1:])))
+        return blocks(inputs, [piece_of(None)], layout, dtype)
+    piece = piece_of((letter, tuple(bounds[:-1]), tuple(bounds[1:])))
     made = blocks(inputs, [piece], _behind(len(bounds) - 1, layout), dtype)
     if ends[-1] > len(ends) - 1 > 1:  # first what is on one node
         made = _joined(made, ends, layout, dtype)
@@ -135,7 +147,24 @@ def _edges(named: Sequence[tuple[str, Node]], out: str, dtype: Any) -> dict[str,
     if all(is_free(node) and _is_ours_to_cut(node) for _, node in named):
         least = _LEAST_ROWS if len(named) < 3 else _LEAST_ROWS_OF_THREE
         edges.update(_slabs(ordered[0], edges, out, np.dtype(dtype).itemsize, least))
+        edges.update(_squares(named, edges, out, np.dtype(dtype)))
     return edges
+
+
+def _squares(
+    named: Sequence[tuple[str, Node]], edges: dict[str, Boundaries], out: str, dtype: np.dtype[Any]
+) -> dict[str, Boundaries]:
+    """Cuts for a product of two large matrices in memory: square tiles, the summed axis whole if it fits."""
+    if len(named) != 2 or len(out) != 2 or any(len(own) != 2 for own, _ in named):
+        return {}
+    summed = [c for c in edges if c not in out]
+    if len(edges) != 3 or len(summed) != 1 or min(edges[c][-1] for c in out) < SHORTCUT:
+        return {}
+    shape = tuple(edges[c][-1] for c in edges)
+    side = tile_size(shape, dtype, "gemm", current_engine().memory)
+    if side * edges[summed[0]][-1] * dtype.itemsize > _SLAB * chunking.target():
+        return {}
+    return {**{c: regular(edges[c][-1], side) for c in out}, summed[0]: (0, edges[summed[0]][-1])}
 
 
 def _is_ours_to_cut(node: Node) -> bool:
@@ -231,7 +260,7 @@ def _divisors(number: int) -> list[int]:
 def _piece(
     groups: Sequence[str],
     out: str,
-    spec: str,
+    attributes: dict[str, Any],
     edges: dict[str, Boundaries],
     split: tuple[str, tuple[int, ...], tuple[int, ...]] | None,
 ) -> Piece:
@@ -254,7 +283,7 @@ def _piece(
                 levels += letter
         operands.append(Operand(which, tuple(access)))
         over.append(levels)
-    return Piece("contract", tuple(operands), (("spec", spec), ("over", tuple(over))))
+    return Piece("contract", tuple(operands), tuple({**attributes, "over": tuple(over)}.items()))
 
 
 def _joined(parts: Blocks, bounds: Sequence[int], layout: Layout, dtype: Any) -> Blocks:

@@ -125,11 +125,17 @@ def _beside(value: Node, node: Node, rest: Sequence[int]) -> tuple[list[Boundari
 
 
 def at_points(
-    node: Node, axes: Sequence[int], positions: Sequence[Positions], block: tuple[int, ...], value: Node
+    node: Node,
+    axes: Sequence[int],
+    positions: Sequence[Positions],
+    block: tuple[int, ...],
+    value: Node,
+    ufunc: str | None = None,
 ) -> Node:
     """A node with elements replaced at positions (in one line each) along some axes.
 
-    The value has axes of `block` first, that of the positions, and then the node's other axes.
+    The value has axes of `block` first, that of the positions, and then the node's other axes. With the name
+    of a ufunc, elements are replaced by what it gives for them and the values, one after another.
     """
     edges = [node.layout.boundaries[axis] for axis in axes]
     grid = tuple(len(cut) - 1 for cut in edges)
@@ -156,7 +162,8 @@ def at_points(
             along = Along(axes[-1], 1, start)
             line = At(0) if values.shape[0] == 1 else along
             arguments = (own, Operand(1, (At(0), along)), Operand(2, (line, *access)))
-            pieces.append(Piece("put_rows", arguments, (("axes", tuple(axes)),), *box))
+            attributes = (("axes", tuple(axes)), *((("ufunc", ufunc),) if ufunc else ()))
+            pieces.append(Piece("put_rows", arguments, attributes, *box))
         else:
             pieces.append(Piece("copy", (own,), (), *box))
     return blocks((node, rows, values), pieces, node.layout, node.dtype)

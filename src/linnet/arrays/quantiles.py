@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from linnet.arrays import chunking
 from linnet.arrays.building import blocks, folded, is_free, part, permuted, sliced
-from linnet.arrays.core import ArrayBase, as_node, axes_of, refuse_keywords, wrap
+from linnet.arrays.core import ArrayBase, as_node, axes_of, wrap
 from linnet.arrays.elementwise import apply
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Along, At, Node, Operand, Piece, Source
@@ -48,13 +48,14 @@ def _asked(q: Any, whole: float = 1.0) -> NDArray[Any]:
     return values
 
 
-def _result_dtype(dtype: np.dtype[Any], q: Any, method: str) -> np.dtype[Any]:
-    """NumPy's dtype: a Python number as q does not widen it, an array does."""
+def _result_dtype(dtype: np.dtype[Any], q: Any, method: str, whole: float) -> np.dtype[Any]:
+    """NumPy's own: it depends on whether q are floats, or become so where they are percentages."""
     if method == "median":
         return np.asarray(np.median(np.zeros((2,), dtype))).dtype
-    probe = float(q) / 100 if type(q) in (int, float) else np.zeros((1,), np.asarray(q).dtype)
     rule: Any = "lower" if method == "approximate" else method
-    return np.asarray(np.quantile(np.zeros((2,), dtype), probe, method=rule)).dtype
+    function = np.quantile if whole == 1 else np.percentile
+    given = q if type(q) in (int, float) else np.asarray(q)
+    return np.asarray(function(np.zeros((2,), dtype), given, method=rule)).dtype
 
 
 def _found(
@@ -73,10 +74,10 @@ def _found(
     keep = keepdims is not NOT_GIVEN and bool(keepdims)
     if method not in (*WAYS, "approximate", "median"):
         raise ValueError(f"{method!r} is not a valid method. Use one of: {', '.join((*WAYS, 'approximate'))}")
-    dtype = _result_dtype(node.dtype, q, method)
-    q = _asked(q, whole)
+    given, q = q, _asked(q, whole)
+    dtype = _result_dtype(node.dtype, given, method, whole)
     if weights is not None:
-        return wrap(_weighted(node, q, axes, method, dtype, keep, as_node(weights)))
+        return wrap(_weighted(node, q, axes, method, dtype, keep, as_node(weights), skip_nan))
     if method == "approximate":
         return _shaped(wrap(_approximate(node, q, axes, dtype, skip_nan)), node, q, axes, keep)
     line = math.prod(node.shape[axis] for axis in axes) * node.dtype.itemsize
@@ -116,7 +117,14 @@ def _in_tiles(
 
 
 def _weighted(
-    node: Node, q: NDArray[Any], axes: tuple[int, ...], method: str, dtype: Any, keep: bool, weight: Node
+    node: Node,
+    q: NDArray[Any],
+    axes: tuple[int, ...],
+    method: str,
+    dtype: Any,
+    keep: bool,
+    weight: Node,
+    skip_nan: bool,
 ) -> Node:
     if method != "inverted_cdf":
         raise ValueError(f"Only method 'inverted_cdf' supports weights. Got: {method}.")
@@ -124,7 +132,7 @@ def _weighted(
     weight = weights_like(node, weight, axis)
     node = whole_along(node, axes)
     weight = wrap(weight).rechunk(chunking.sizes(node.layout)).node
-    return _in_tiles([node, weight], q, axes, method, dtype, keep)
+    return _in_tiles([node, weight], q, axes, method, dtype, keep, skip_nan)
 
 
 def _lines(node: Node, axes: tuple[int, ...]) -> Node:
@@ -195,9 +203,9 @@ def _selected(
 
 def _of_line(line: Node, q: NDArray[Any], method: str, dtype: Any, skip_nan: bool) -> Any:
     count = math.prod(line.shape)
-    has_nan = line.dtype.kind in "fmM"
+    has_nan = line.dtype.kind in "fcmM"
     if has_nan:
-        test = np.isnan if line.dtype.kind == "f" else np.isnat
+        test = np.isnat if line.dtype.kind in "mM" else np.isnan
         missing = folded(apply(test, wrap(line)).node, "count", tuple(range(line.ndim)), np.intp)
         lost = int(computed([missing])[0])
         count = count - lost if skip_nan else count
@@ -274,8 +282,7 @@ def nanquantile(
     weights: Any = None,
 ) -> Any:
     """The quantiles over axes of what is not NaN."""
-    refuse_keywords("nanquantile", weights=(weights, None))
-    return _found(a, q, axis, method, keepdims, skip_nan=True)
+    return _found(a, q, axis, method, keepdims, weights, skip_nan=True)
 
 
 @reduction(np.nanpercentile, out_at=3, small=_small(np.nanpercentile))
@@ -291,8 +298,7 @@ def nanpercentile(
     weights: Any = None,
 ) -> Any:
     """The percentiles over axes of what is not NaN."""
-    refuse_keywords("nanpercentile", weights=(weights, None))
-    return _found(a, q, axis, method, keepdims, None, 100.0, skip_nan=True)
+    return _found(a, q, axis, method, keepdims, weights, 100.0, skip_nan=True)
 
 
 @reduction(np.median, out_at=2)

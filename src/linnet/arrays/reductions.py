@@ -13,11 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from linnet.arrays import chunking
 from linnet.arrays.building import constant, folded, mapped
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, direct, wrap, wrapped_all
 from linnet.arrays.elementwise import cast, chosen, placed, spread
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node
+from linnet.arrays.naming import Names
 
 
 def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> Callable[[Any], Any]:
@@ -29,14 +31,17 @@ def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> 
 
     def mark(function: Any) -> Any:
         straight = small or functions[0]
+        names = Names(function, functions[0] if functions else straight)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                args, kwargs = names.placed(args, kwargs)
             out = kwargs.pop("out", None)
             if out_at is not None and len(args) > out_at:
                 out = args[out_at]
                 args = (*args[:out_at], None, *args[out_at + 1 :])
-            result = direct(straight, args, kwargs)
+            result = direct(straight, args, kwargs, chunking.LINEAR)
             if result is NotImplemented:
                 empty = bool(args) and isinstance(args[0], ArrayBase) and 0 in args[0].node.shape
                 result = _empty(straight, args, kwargs) if empty else function(*args, **kwargs)
@@ -75,7 +80,7 @@ def masked(node: Node, where: Any, other: Any) -> Node:
     mask = mask if mask.dtype == bool else cast(mask, bool)
     if np.broadcast_shapes(mask.shape, node.shape) != node.shape:
         node = spread(node, np.broadcast_shapes(mask.shape, node.shape))
-    return chosen(mask, node, constant(other, node.dtype), node.dtype)
+    return chosen(mask, node, constant(np.asarray(other).astype(node.dtype)), node.dtype)
 
 
 def _is_given(value: Any) -> bool:
@@ -97,7 +102,14 @@ def fold_ufunc(
     axes = axes_of(axis, node.ndim)
     result = np.dtype(ufunc.reduce(np.zeros((1,), node.dtype), dtype=dtype).dtype)
     inner = result if dtype is not None or ufunc in (np.add, np.multiply) else None
-    other = initial if _is_given(initial) else ufunc.identity
+    if kind == "sum" and result == np.float16:
+        inner = np.dtype(np.float32)
+    if kind == "prod" and result.kind in "fc":
+        kind = "product"
+    # Where the mask does not hold nothing is added; a largest element may be compared with `initial` often.
+    other = ufunc.identity
+    if other is None and _is_given(initial):
+        other = initial
     hidden = where is not True and where is not np._NoValue
     if other is None and hidden:
         raise ValueError(
@@ -217,6 +229,10 @@ def mean(
     """The mean over axes."""
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        from linnet.arrays.integer_moments import integer_mean
+
+        return wrap(integer_mean(node, axes, np.dtype(dtype), is_set(keepdims), where))
     result = np.dtype(np.mean(np.ones((1,), node.dtype), dtype=dtype).dtype)
     inner = np.dtype("f4") if result == np.float16 and dtype is None else result
     keep = is_set(keepdims)
@@ -231,6 +247,12 @@ def mean(
     count = counted(node, axes, where, keep)
     made = mapped("divide", [total, cast(count, _counting(inner))], inner)
     return wrap(cast(made, result))
+
+
+def less(count: Node, ddof: Any) -> Node:
+    """A count without the degrees of freedom that are gone, and not below 0."""
+    rest = mapped("subtract", [count, constant(ddof, count.dtype)], count.dtype)
+    return mapped("maximum", [rest, constant(0, count.dtype)], count.dtype)
 
 
 def counted(node: Node, axes: tuple[int, ...], where: Any, keepdims: bool) -> Node:
@@ -303,8 +325,14 @@ def _spread_about_mean(
     ddof = corrected(ddof, correction)
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        from linnet.arrays.integer_moments import integer_variance
+
+        keep = is_set(keepdims)
+        return wrap(integer_variance(node, axes, np.dtype(dtype), ddof, keep, where, mean, root))
     result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)
-    if (where is True or where is NOT_GIVEN) and mean is NOT_GIVEN:
+    real_of_complex = node.dtype.kind == "c" and dtype is not None and np.dtype(dtype).kind != "c"
+    if (where is True or where is NOT_GIVEN) and mean is NOT_GIVEN and not real_of_complex:
         inner = None if dtype is None else np.dtype(dtype)
         made = folded(
             node, "moments", axes, result, keepdims=is_set(keepdims), inner=inner, ddof=float(ddof), root=root
@@ -324,29 +352,29 @@ def squared_distances(
     mean: Any,
     root: bool,
 ) -> Node:
-    """A variance in two passes: where the mean is given, or elements are left out."""
+    """A variance in two passes: where the mean is given, or elements are left out.
+
+    A real dtype makes the mean of complex numbers real, as in NumPy; the distances from it stay complex.
+    """
     inner = np.result_type(node.dtype if dtype is None else dtype, np.float32)
     inner = np.dtype(np.float64) if node.dtype.kind in "biu" and dtype is None else inner
-    node = cast(node, inner)
+    given, node = node, cast(node, inner)
     if mean is NOT_GIVEN:
         total = folded(masked(node, where, 0), "sum", axes, inner, keepdims=True, inner=inner)
         kept = cast(counted(node, axes, where, True), _counting(inner))
         centre: Node = mapped("divide", [total, kept], inner)
     else:
         centre = cast(as_node(mean), inner)
-    away = mapped("subtract", [node, centre], inner)
     real = np.zeros((), inner).real.dtype
-    if inner.kind == "c":
-        squares = mapped(
-            "real", [mapped("multiply", [away, mapped("conjugate", [away], inner)], inner)], real
-        )
+    kind = np.result_type(given.dtype, inner) if given.dtype.kind == "c" else inner
+    away = mapped("subtract", [cast(given, kind), centre], kind)
+    if kind.kind == "c":
+        product = mapped("multiply", [away, mapped("conjugate", [away], kind)], kind)
+        squares = cast(mapped("real", [product], np.zeros((), kind).real.dtype), real)
     else:
         squares = mapped("square", [away], real)
     total = folded(masked(squares, where, 0), "sum", axes, real, keepdims=keepdims, inner=real)
-    count = cast(counted(node, axes, where, keepdims), real)
-    count = mapped(
-        "maximum", [mapped("subtract", [count, constant(ddof, real)], real), constant(0, real)], real
-    )
+    count = less(cast(counted(node, axes, where, keepdims), real), ddof)
     made = mapped("divide", [total, count], real)
     return cast(mapped("sqrt", [made], real) if root else made, result)
 

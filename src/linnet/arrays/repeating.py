@@ -23,6 +23,11 @@ def repeatable(node: Node) -> Node:
     return node
 
 
+def is_repeatable(node: Node) -> bool:
+    """Whether that was said of it."""
+    return node in _repeatable
+
+
 def repeated(graph: Graph, memory: int | None) -> Graph:
     """The graph in which what is too large to be kept is read again by those who wait for other readers."""
     if memory is None:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from linnet.arrays import chunking
 from linnet.arrays.building import blocks, permuted, recut
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece, Source
 from linnet.tiles import Layout
@@ -63,6 +64,48 @@ def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
             long = split(long, old[0], parts)
     counter = itertools.count()
     return permuted(long, tuple(-1 if length == 1 else next(counter) for length in shape))
+
+
+def reshaped_by_tile(node: Node, shape: tuple[int, ...], chunks: Any) -> Node:
+    """Each tile by itself under another shape: nothing moves, and the order of elements is another one."""
+    if shape == node.shape:
+        return node
+    if not math.prod(shape):
+        return Source(np.empty(shape, node.dtype))
+    wanted = None if chunks is None else chunking.normalized(chunks, shape, node.dtype).boundaries
+    long = permuted(node, tuple(axis for axis, length in enumerate(node.shape) if length != 1))
+    lengths = tuple(length for length in shape if length != 1)
+    places = [axis for axis, length in enumerate(shape) if length != 1]
+    for old, new in reversed(groups(long.shape, lengths)):
+        first, edges = old[0], long.layout.boundaries
+        if len(old) > 1 and len(new) > 1:
+            raise ValueError(
+                f"reshape_blockwise from {node.shape} to {shape} merges and splits the same axes; do one, "
+                "then the other"
+            )
+        if len(old) > 1:
+            inside = edges[first : old[-1] + 1]
+            cut = Layout((*edges[:first], _tile_by_tile(inside), *edges[old[-1] + 1 :]))
+            long = _moved(long, cut, first, inside, merging=True)
+        elif len(new) > 1:
+            if wanted is None:
+                raise ValueError(f"reshape_blockwise to {shape} splits an axis: say chunks= of the result")
+            inside = tuple(wanted[places[axis]] for axis in new)
+            if _tile_by_tile(inside) != edges[first]:
+                raise ValueError(
+                    f"chunks={chunks!r} split the axis of length {edges[first][-1]} in tiles that end at "
+                    f"{_tile_by_tile(inside)[1:]}, and it lies in tiles that end at {edges[first][1:]}"
+                )
+            cut = Layout((*edges[:first], *inside, *edges[first + 1 :]))
+            long = _moved(long, cut, first, inside, merging=False)
+    counter = itertools.count()
+    return permuted(long, tuple(-1 if length == 1 else next(counter) for length in shape))
+
+
+def _tile_by_tile(inside: Sequence[Boundaries]) -> Boundaries:
+    """Boundaries along one axis of the tiles of several, one after another."""
+    sizes = [[b - a for a, b in itertools.pairwise(edges)] for edges in inside]
+    return (0, *itertools.accumulate(map(math.prod, itertools.product(*sizes))))
 
 
 def groups(old: tuple[int, ...], new: tuple[int, ...]) -> Groups:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from linnet.arrays import chunking
 from linnet.arrays.building import blocks, concatenated, constant, filled, folded, mapped, permuted
 from linnet.arrays.core import as_node, chunked, wrap
 from linnet.arrays.elementwise import apply, cast
@@ -25,7 +26,7 @@ def _positions(node: Node) -> list[Node]:
     return positions(counted(mask, slabs(mask, mask.ndim)))
 
 
-@chunked(np.nonzero)
+@chunked(np.nonzero, times=chunking.LINEAR)
 def nonzero(a: Any) -> tuple[Any, ...]:
     """Positions of what is not zero, along each axis. How many there are is found out at once.
 
@@ -41,7 +42,7 @@ def nonzero(a: Any) -> tuple[Any, ...]:
     return tuple(wrap(each) for each in _positions(node))
 
 
-@chunked(np.argwhere)
+@chunked(np.argwhere, times=chunking.LINEAR)
 def argwhere(a: Any) -> Any:
     """Positions of what is not zero, a row for each."""
     node = as_node(a)
@@ -51,7 +52,7 @@ def argwhere(a: Any) -> Any:
     return wrap(concatenated(columns, 1, np.int64))
 
 
-@chunked(np.flatnonzero)
+@chunked(np.flatnonzero, times=chunking.LINEAR)
 def flatnonzero(a: Any) -> Any:
     """Positions of what is not zero, in row-major order."""
     node = as_node(a)
@@ -136,6 +137,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         )
     if side not in ("left", "right"):
         raise ValueError(f"side must be 'left' or 'right' (got {side!r})")
+    np.searchsorted(np.ones(1, node.dtype), np.ones(1, values.dtype))  # refuses what has no common order
     if sorter is not None:
         node = indexed(node, sorter)
     number = node.grid[0]
@@ -154,6 +156,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
         raise TypeError("x may not be complex")
     if edges.ndim != 1:
         raise ValueError("object too deep for desired array")
+    np.digitize(np.ones(1, node.dtype), edges)  # refuses what is no real number
     steps = edges[1:] >= edges[:-1], edges[1:] <= edges[:-1]
     side = "left" if right else "right"
     if steps[0].all():

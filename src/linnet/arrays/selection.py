@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from linnet.arrays.building import filled
 from linnet.arrays.core import ArrayBase
 from linnet.arrays.expression import Node, Source
+from linnet.arrays.operands import as_read
 from linnet.arrays.settling import known
 
 
@@ -113,7 +114,7 @@ def _settled(each: Any) -> Any:
     array = np.asarray(each)
     if not isinstance(each, np.ndarray) and array.size == 0 and array.ndim:
         array = array.astype(np.intp)  # an empty list
-    return Source(array) if array.dtype.kind == "b" else _integers(array)
+    return Source(as_read(array)) if array.dtype.kind == "b" else _integers(array)
 
 
 def _bound(value: Any) -> int | None:

@@ -163,28 +163,28 @@ def unique(
 
 
 @chunked(np.unique_all)
-def unique_all(x: Any, /) -> Any:
+def unique_all(x: Any) -> Any:
     """Distinct elements, where each is first, which of them each element is, and how often each occurs."""
     values, first, inverse, counts = _distinct(x, first=True, inverse=True, counts=True, equal_nan=False)
     return UniqueAll(values, first, inverse, counts)
 
 
 @chunked(np.unique_counts)
-def unique_counts(x: Any, /) -> Any:
+def unique_counts(x: Any) -> Any:
     """Distinct elements, and how often each occurs."""
     values, _, _, counts = _distinct(x, counts=True, equal_nan=False)
     return UniqueCounts(values, counts)
 
 
 @chunked(np.unique_inverse)
-def unique_inverse(x: Any, /) -> Any:
+def unique_inverse(x: Any) -> Any:
     """Distinct elements, and for each element which of them it is."""
     values, _, inverse, _ = _distinct(x, inverse=True, equal_nan=False)
     return UniqueInverse(values, inverse)
 
 
 @chunked(np.unique_values, small=lambda x: np.unique(x, equal_nan=False))
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: Any) -> Any:
     """Distinct elements, in order: NumPy leaves the order open, but it must not depend on the size."""
     return _distinct(x, equal_nan=False)[0]
 
@@ -243,7 +243,10 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
     if assume_unique:  # NumPy then keeps their order
         flat = wrap(_flat(ar1))
         return flat[isin(flat, ar2, invert=True)]
-    return wrap(cast(_compared(ar1, ar2, (1,))[0].node, as_node(ar1).dtype))
+    if np.result_type(as_node(ar1).dtype, as_node(ar2).dtype) != as_node(ar1).dtype:
+        # In a common dtype elements of the first might be rounded.
+        return setdiff1d(unique(wrap(as_node(ar1))), ar2, assume_unique=True)
+    return _compared(ar1, ar2, (1,))[0]
 
 
 @chunked(np.isin)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from linnet.arrays.core import ArrayBase
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node, Source
+from linnet.arrays.operands import as_read
 from linnet.arrays.wholes import budget
 from linnet.errors import BudgetError
 from linnet.tiles import human
@@ -19,7 +20,7 @@ from linnet.tiles import human
 
 def known(values: Any) -> NDArray[Any]:
     """Values that a plan depends on: lazy ones are computed."""
-    return known_nodes([values.node])[0] if isinstance(values, ArrayBase) else np.asarray(values)
+    return known_nodes([values.node])[0] if isinstance(values, ArrayBase) else as_read(values)
 
 
 def known_nodes(nodes: Sequence[Node]) -> list[NDArray[Any]]:

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from linnet.arrays import chunking
 from linnet.arrays.building import permuted
-from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, chunked, recut_as, wrap
+from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, chunked, listed, recut_as, wrap
 from linnet.arrays.creation import shape_of
 from linnet.arrays.elementwise import spread
 from linnet.arrays.expression import Node, Source
-from linnet.arrays.reshaping import new_shape, reshaped
+from linnet.arrays.naming import named_as
+from linnet.arrays.reshaping import new_shape, reshaped, reshaped_by_tile
 
 
-@chunked(np.reshape)
-def reshape(a: Any, /, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
+@chunked(np.reshape, times=chunking.LINEAR)
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Any:
     """The elements in row-major order (or column-major, with order "F") under another shape.
 
     >>> from linnet.arrays.creation import asarray
@@ -39,16 +41,30 @@ def _reversed(node: Node) -> Node:
     return permuted(node, tuple(reversed(range(node.ndim))))
 
 
-@chunked(np.ravel)
+@chunked(np.ravel, times=chunking.LINEAR)
 def ravel(a: Any, order: str = "C") -> Any:
     """The elements, one after another."""
     return reshape(wrap(as_node(a)), (-1,), "C" if order == "K" else order)
 
 
+def reshape_blockwise(x: Any, shape: Any, chunks: Any = None) -> Any:
+    """Every tile by itself under another shape. Nothing moves, but the order is another than NumPy's.
+
+    Axes are merged, or split; where one is split, `chunks` says how the result is cut.
+
+    >>> from linnet.arrays.creation import asarray
+    >>> x = asarray(np.arange(6).reshape(2, 3), chunks=(2, (2, 1)))
+    >>> reshape_blockwise(x, 6).compute()
+    array([0, 1, 3, 4, 2, 5])
+    """
+    node = as_node(x)
+    return wrap(reshaped_by_tile(node, new_shape(shape, node.shape), chunks))
+
+
 # ---- the order of axes
 
 
-@chunked(np.transpose)
+@chunked(np.transpose, times=chunking.LINEAR)
 def transpose(a: Any, axes: Any = None) -> Any:
     """The axes in another order; reversed, if none is given."""
     node = as_node(a)
@@ -62,12 +78,13 @@ def transpose(a: Any, axes: Any = None) -> Any:
     return wrap(permuted(node, found))
 
 
-def permute_dims(x: Any, /, axes: Any) -> Any:
+@named_as(np.permute_dims)
+def permute_dims(x: Any, /, axes: Any = None) -> Any:
     """The axes in another order."""
     return transpose(x, axes)
 
 
-@chunked(np.matrix_transpose)
+@chunked(np.matrix_transpose, times=chunking.LINEAR)
 def matrix_transpose(x: Any, /) -> Any:
     """The last two axes swapped."""
     node = as_node(x)
@@ -76,7 +93,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return swapaxes(wrap(node), -1, -2)
 
 
-@chunked(np.swapaxes)
+@chunked(np.swapaxes, times=chunking.LINEAR)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     """Two axes swapped."""
     node = as_node(a)
@@ -86,13 +103,13 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return wrap(permuted(node, tuple(order)))
 
 
-@chunked(np.moveaxis)
-def moveaxis(a: Any, source: Any, destination: Any, /) -> Any:
+@chunked(np.moveaxis, times=chunking.LINEAR)
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """Axes moved to other places, the others in their order."""
     node = as_node(a)
     places: list[list[int]] = []
     for given in (source, destination):
-        found = [axis_of(axis, node.ndim) for axis in ((given,) if hasattr(given, "__index__") else given)]
+        found = [axis_of(axis, node.ndim) for axis in listed(given)]
         if len(set(found)) != len(found):
             raise ValueError(f"repeated axis in {given}")
         places.append(found)
@@ -104,7 +121,7 @@ def moveaxis(a: Any, source: Any, destination: Any, /) -> Any:
     return wrap(permuted(node, tuple(order)))
 
 
-@chunked(np.rollaxis)
+@chunked(np.rollaxis, times=chunking.LINEAR)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     """An axis moved to before another one."""
     node = as_node(a)
@@ -121,8 +138,8 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
 # ---- new axes, and axes of length 1
 
 
-@chunked(np.expand_dims)
-def expand_dims(a: Any, /, axis: Any = 0) -> Any:
+@chunked(np.expand_dims, times=chunking.LINEAR)
+def expand_dims(a: Any, axis: Any = 0) -> Any:
     """New axes of length 1 at these places of the result."""
     node = as_node(a)
     count = node.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
@@ -131,8 +148,8 @@ def expand_dims(a: Any, /, axis: Any = 0) -> Any:
     return wrap(permuted(node, tuple(-1 if place in new else next(old) for place in range(count))))
 
 
-@chunked(np.squeeze)
-def squeeze(a: Any, /, axis: Any = None) -> Any:
+@chunked(np.squeeze, times=chunking.LINEAR)
+def squeeze(a: Any, axis: Any = None) -> Any:
     """Without axes of length 1; only without these, if some are named."""
     node = as_node(a)
     gone = [k for k, n in enumerate(node.shape) if n == 1] if axis is None else axes_of(axis, node.ndim)
@@ -150,19 +167,19 @@ def _with_axes(arys: tuple[Any, ...], widen: Any) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-@chunked(np.atleast_1d)
+@chunked(np.atleast_1d, times=chunking.LINEAR)
 def atleast_1d(*arys: Any) -> Any:
     """Arrays with at least one axis."""
     return _with_axes(arys, lambda rank: tuple(range(rank)) or (-1,))
 
 
-@chunked(np.atleast_2d)
+@chunked(np.atleast_2d, times=chunking.LINEAR)
 def atleast_2d(*arys: Any) -> Any:
     """Arrays with at least two axes; new ones come first."""
     return _with_axes(arys, lambda rank: (*(-1,) * (2 - rank), *range(rank)))
 
 
-@chunked(np.atleast_3d)
+@chunked(np.atleast_3d, times=chunking.LINEAR)
 def atleast_3d(*arys: Any) -> Any:
     """Arrays with at least three axes: a vector becomes a row, a matrix gets a last axis."""
     orders = {0: (-1, -1, -1), 1: (-1, 0, -1), 2: (0, 1, -1)}
@@ -172,7 +189,7 @@ def atleast_3d(*arys: Any) -> Any:
 # ---- broadcasting
 
 
-@chunked(np.broadcast_to)
+@chunked(np.broadcast_to, times=chunking.LINEAR)
 def broadcast_to(x: Any, /, shape: Any, subok: bool = False) -> Any:
     """The array spread over a shape, as in arithmetic."""
     lengths = shape_of(shape)
@@ -252,6 +269,7 @@ __all__ = [
     "ravel",
     "rechunk",
     "reshape",
+    "reshape_blockwise",
     "rollaxis",
     "squeeze",
     "swapaxes",

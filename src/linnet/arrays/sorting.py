@@ -11,8 +11,9 @@ import numpy as np
 from linnet.arrays import chunking
 from linnet.arrays.building import blocks, concatenated, constant, each_tile, mapped, part, permuted, sliced
 from linnet.arrays.core import as_node, axis_of, chunked, refuse_keywords, wrap
-from linnet.arrays.elementwise import cast
+from linnet.arrays.elementwise import cast, sample
 from linnet.arrays.expression import Along, Entry, Node, Operand, Piece
+from linnet.arrays.naming import named_as
 from linnet.arrays.shuffle import sample_argsorted, sample_sorted
 from linnet.arrays.wholes import fits_whole, whole_along
 from linnet.tiles import Layout
@@ -77,34 +78,81 @@ def _flipped(node: Node, axis: int) -> Node:
 # ---- the standard's
 
 
-def _small_sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    made = np.sort(x, axis=axis, stable=stable)
+def _small_sort(
+    x: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    descending: bool = False,
+    stable: bool = True,
+) -> Any:
+    made = np.sort(x, axis, order=order, stable=_is_stable(kind, stable))
     return np.flip(made, axis) if descending else made
 
 
-def _small_argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def _small_argsort(
+    x: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    descending: bool = False,
+    stable: bool = True,
+) -> Any:
+    stable = _is_stable(kind, stable)
     if not descending:
-        return np.argsort(x, axis=axis, stable=stable)
-    backwards = np.flip(np.argsort(np.flip(x, axis), axis=axis, stable=stable), axis)
+        return np.argsort(x, axis, order=order, stable=stable)
+    x, axis = (np.ravel(x), 0) if axis is None else (np.asarray(x), axis)
+    backwards = np.flip(np.argsort(np.flip(x, axis), axis, order=order, stable=stable), axis)
     return x.shape[axis] - 1 - backwards
 
 
+def _is_stable(kind: Any, stable: bool) -> bool:
+    """Whether equals are to keep their order: as `kind` says, if it is given, or else `stable`."""
+    if kind is None:
+        return bool(stable)
+    np.sort(np.empty(0), kind=kind)  # refuses what it does not know
+    return kind in ("stable", "mergesort")
+
+
+@named_as(np.sort)
 @chunked(small=_small_sort)
-def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def sort(
+    x: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    descending: bool = False,
+    stable: bool = True,
+) -> Any:
     """The elements in ascending order along an axis, NaN last.
 
     >>> from linnet.arrays.creation import asarray
     >>> sort(asarray([3, 1, 2], chunks=1), descending=True).compute()
     array([3, 2, 1])
     """
+    refuse_keywords("sort", order=(order, None))
     node, along = _along(x, axis)
-    made = sorted_node(node, along, stable)
+    made = sorted_node(node, along, _is_stable(kind, stable))
     return wrap(_flipped(made, along) if descending else made)
 
 
+@named_as(np.argsort)
 @chunked(small=_small_argsort)
-def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+def argsort(
+    x: Any,
+    axis: Any = -1,
+    kind: Any = None,
+    order: Any = None,
+    *,
+    descending: bool = False,
+    stable: bool = True,
+) -> Any:
     """Where the elements in ascending order are; of equals the first comes first, also if descending."""
+    refuse_keywords("argsort", order=(order, None))
+    _is_stable(kind, stable)
     node, along = _along(x, axis)
     if not descending:
         return wrap(argsorted_node(node, along))
@@ -136,28 +184,17 @@ def sort_complex(a: Any) -> Any:
     """The elements as complex numbers, sorted by real part, then by imaginary part."""
     node = as_node(a)
     made = sorted_node(node, axis_of(-1, node.ndim))
-    if made.dtype.kind == "c":
-        return wrap(made)
-    return wrap(
-        cast(
-            made,
-            np.complex64
-            if made.dtype.char in "bhBH"
-            else np.result_type(made.dtype, np.complex64)
-            if made.dtype.kind == "f"
-            else np.complex128,
-        )
-    )
+    return wrap(cast(made, np.sort_complex(sample(made.dtype)).dtype))
 
 
 def _kths(kth: Any, length: int) -> tuple[int, ...]:
     found = np.atleast_1d(np.asarray(kth))
     if found.dtype.kind not in "iu":
         raise TypeError(f"Partition index must be integer, not {found.dtype}")
-    for each in found:
+    for each in found if length else ():  # of nothing, any element is where it belongs
         if not -length <= each < length:
             raise ValueError(f"kth(={each}) out of bounds ({length})")
-    return tuple(int(each) % length for each in found)
+    return tuple(int(each) % length for each in found) if length else ()
 
 
 @chunked(np.partition)
@@ -270,8 +307,10 @@ def _partition_in_place(
 METHODS = {
     "argpartition": argpartition,
     "argsort": numpy_argsort,
+    "argtopk": argtopk,
     "partition": _partition_in_place,
     "sort": _sort_in_place,
+    "topk": topk,
 }
 __all__ = [
     "argpartition",

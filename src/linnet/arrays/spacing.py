@@ -6,6 +6,7 @@ first two elements, as they are rounded, for its step; `linspace` sets its last 
 
 from __future__ import annotations
 
+import datetime
 import math
 import operator
 from typing import Any
@@ -46,6 +47,11 @@ def arange(
     start, stop, step = (
         np.asarray(each)[()] if isinstance(each, ArrayBase) else each for each in (start, stop, step)
     )
+    if dtype is not None and np.dtype(dtype).kind in "mM":  # dates may be given as text, or as Python's
+        start, stop = (
+            np.asarray(each, dtype)[()] if isinstance(each, str | datetime.date) else each
+            for each in (start, stop)
+        )
     kinds = [np.asarray(each).dtype for each in (start, stop, step)]
     if any(kind.kind in "mM" for kind in kinds):
         return _dates(start, stop, step, dtype, chunks)
@@ -117,7 +123,6 @@ def _dates(start: Any, stop: Any, step: Any, dtype: Any, chunks: Any) -> Any:
 def linspace(
     start: Any,
     stop: Any,
-    /,
     num: Any = 50,
     endpoint: bool = True,
     retstep: bool = False,

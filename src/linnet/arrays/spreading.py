@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from linnet.arrays.expression import Axes, Blocks, Fold, Map, Node, Part
+from linnet.arrays.expression import Axes, Blocks, Fold, Map, Node, Part, ProgramCall, Result
 from linnet.arrays.graph import ordered
 from linnet.arrays.products import respread
 from linnet.tiles.layout import Boundaries, regular
@@ -144,18 +144,21 @@ def spread(wanted: Sequence[Node], nodes: Nodes) -> list[Node]:
     for node in ordered(wanted):
         operands = tuple(made[id(each)] for each in node.operands)
         same = all(new is old for new, old in zip(operands, node.operands, strict=True))
-        made[id(node)] = respread(node if same else _on(node, operands), nodes.count)
+        made[id(node)] = respread(node if same else on(node, operands), nodes.count)
     return [made[id(node)] for node in wanted]
 
 
-def _on(node: Node, operands: tuple[Node, ...]) -> Node:
+def on(node: Node, operands: tuple[Node, ...]) -> Node:
     """The node on other operands, cut as those it had."""
     match node:
-        case Map() | Blocks():
+        case Map() | Blocks() | ProgramCall():
             return replace(node, inputs=operands)
         case Axes() | Fold():
             return replace(node, operand=operands[0])
         case Part():
             assert isinstance(operands[0], Blocks)
             return replace(node, whole=operands[0])
+        case Result():
+            assert isinstance(operands[0], ProgramCall)
+            return replace(node, call=operands[0])
     return node

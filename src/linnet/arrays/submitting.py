@@ -12,37 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.core import ArrayBase, as_node, wrap
+from linnet.arrays.core import ArrayBase, wrap
 from linnet.arrays.creation import asarray
-from linnet.arrays.evaluation import inputs_of, persisted, tiled
+from linnet.arrays.evaluation import Arrays, persisted, tiled
 from linnet.arrays.expression import Node, Source, Stored
-from linnet.arrays.lowering import lowered
+from linnet.arrays.nesting import PLAIN, arrangement, arrays_in, leaves
 from linnet.errors import InputError
 from linnet.programs import BoundProgram, TileProgram
+from linnet.session import work as session
+from linnet.session.work import Expression, Program
 from linnet.tiles import TiledArray
 from linnet.workers import client
+from linnet.workers.client import Job
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.provisioner import Policy
-from linnet.workers.results import StoredTiles
-from linnet.workers.spec import InputSpec, Options
-
-
-class Job(client.Job):
-    """A job of stateless workers: of an expression on arrays, or of a program."""
-
-    def result(self) -> Any:
-        """What was submitted: an array for an array, a tuple for several, outputs by name for a program.
-
-        Waits for the end of the job. Tiles are read when they are needed.
-        """
-        self.wait()
-        if not self.spec.arrays:
-            return super().result()
-        found = [
-            wrap(Stored(TiledArray(each.layout, each.dtype, StoredTiles(self._parts, self.spec, name))))
-            for name, each in self.spec.arrays.items()
-        ]
-        return found[0] if len(found) == 1 else tuple(found)
+from linnet.workers.results import arrays_by
+from linnet.workers.spec import Options
 
 
 def submit(
@@ -56,13 +41,15 @@ def submit(
     launcher: str | Launcher | None = "processes",
     limits: Limits | None = None,
     options: Options | None = None,
+    files: Sequence[str] | None = None,
 ) -> Job:
     """Give an array, several arrays, or a program with its inputs to stateless workers; returns at once.
 
     `store` is a directory (default: one of the user's cache) or a URL, `ledger` and `queue` URLs of
     servers (default: files in that directory). `launcher` starts `workers` workers, or between `workers[0]`
     and `workers[1]`, as many as suit what is ready; None: somebody else does, with `linnet worker ADDRESS`.
-    The job goes on without this process: `attach(job.address)` finds it again.
+    Workers that it starts may use the files under the roots `files`; None: exactly those that are read or
+    written here. The job goes on without this process: `attach(job.address)` finds it again.
 
     >>> import tempfile
     >>> x = asarray(np.arange(6.0), chunks=2)
@@ -70,10 +57,8 @@ def submit(
     ...     job.result().compute()
     array([ 0.,  2.,  4.,  6.,  8., 10.])
     """
-    bound, tiles, arrays = _understood(what, inputs)
-    return client.submit(
-        bound,
-        tiles,
+    return session.submit(
+        _understood(what, inputs),
         store=store,
         ledger=ledger,
         queue=queue,
@@ -81,8 +66,7 @@ def submit(
         launcher=launcher,
         limits=limits,
         options=options,
-        arrays=arrays,
-        kind=Job,
+        files=files,
     )
 
 
@@ -93,45 +77,42 @@ def attach(
     launcher: str | Launcher | None = "processes",
     limits: Limits | None = None,
     imports: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> Job:
     """A job by its address: to watch it, wait for it, cancel or resume it, fetch its result.
 
     With `workers`, this process sees to it that there are so many, as `submit` does. They import the
-    modules named in `imports`, and no others, whatever the job asks for.
+    modules named in `imports`, and use files under the roots named in `files`, and no others, whatever the
+    job asks for.
     """
     return client.attach(
-        address, workers=workers, launcher=launcher, limits=limits, imports=imports, kind=Job
+        address, workers=workers, launcher=launcher, limits=limits, imports=imports, files=files
     )
 
 
-def _understood(
-    what: Any, inputs: Mapping[str, Any] | None
-) -> tuple[BoundProgram, dict[str, TiledArray], dict[str, InputSpec]]:
+def _understood(what: Any, inputs: Mapping[str, Any] | None) -> Expression:
     if isinstance(what, TileProgram):
         what = what.bind()
     if isinstance(what, BoundProgram):
-        return what, {name: _in_tiles(name, value) for name, value in (inputs or {}).items()}, {}
-    several: Sequence[Any] = what if isinstance(what, tuple | list) else [what]
-    if inputs is not None or not several or not all(isinstance(each, ArrayBase) for each in several):
+        return Program(what, {name: _in_tiles(name, value) for name, value in (inputs or {}).items()})
+    if inputs is not None or not is_arrays(what):
         raise InputError(
             f"submit was given a {type(what).__name__}"
             + (" with inputs" if inputs is not None else "")
             + "; give it an array, several arrays, or a bound program with inputs={name: array}"
         )
-    return _expression([as_node(each) for each in several])
+    return expression_of(what)
 
 
-def _expression(
-    nodes: list[Node],
-) -> tuple[BoundProgram, dict[str, TiledArray], dict[str, InputSpec]]:
-    made, graph = lowered(nodes)
-    if None in made.outputs:
-        raise InputError("this array is in memory already: there is nothing to submit")
-    names = [name for name in made.outputs if name is not None]
-    arrays = {name: InputSpec(node.layout, node.dtype) for name, node in zip(names, nodes, strict=True)}
-    if len(arrays) < len(nodes):
-        raise InputError("the same array was given twice; submit it once")
-    return made.bound, inputs_of(made, graph), arrays
+def is_arrays(what: Any) -> bool:
+    """Whether it is an array of ours, or tuples and lists of nothing else."""
+    found = [each for each in leaves(what) if not isinstance(each, PLAIN)]
+    return bool(found) and all(isinstance(each, ArrayBase) for each in found)
+
+
+def expression_of(what: Any) -> Arrays:
+    """Arrays, perhaps in tuples and lists, as an expression."""
+    return Arrays([each.node for each in arrays_in(what, "this")], arrangement(what))
 
 
 def as_input(name: str, value: Any) -> TiledArray | Node:
@@ -159,3 +140,5 @@ def _in_tiles(name: str, value: Any) -> TiledArray:
 
 __all__ = ["Job", "attach", "submit"]
 METHODS: dict[str, Any] = {}
+
+arrays_by(lambda tiles: wrap(Stored(tiles)))

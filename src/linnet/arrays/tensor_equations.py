@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.core import as_node, axis_of, wrap
-from linnet.arrays.linear_algebra import inv, mixed, solve
+from linnet.arrays.linear_algebra import mixed
 from linnet.arrays.shapes import ravel, reshape, transpose
+from linnet.arrays.systems import inv, solve
 from linnet.errors import LinAlgError
 
 

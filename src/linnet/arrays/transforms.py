@@ -15,8 +15,9 @@ import numpy as np
 
 from linnet.arrays import chunking
 from linnet.arrays.building import each_tile, permuted
-from linnet.arrays.core import as_node, axis_of, chunked, wrap
+from linnet.arrays.core import as_node, axis_of, chunked, listed, wrap
 from linnet.arrays.elementwise import apply
+from linnet.arrays.reductions import reduction
 from linnet.arrays.wholes import whole_along
 from linnet.kernels.transform import transformed
 from linnet.tiles import Layout
@@ -96,68 +97,68 @@ def _axes(
     return lengths, chosen
 
 
-@chunked(np.fft.fft)
-def fft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+@reduction(np.fft.fft, out_at=4)
+def fft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Any:
     """The Fourier transform along an axis."""
     return _transform("fft", x, n, axis, norm)
 
 
-@chunked(np.fft.ifft)
-def ifft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+@reduction(np.fft.ifft, out_at=4)
+def ifft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Any:
     """The inverse Fourier transform along an axis."""
     return _transform("ifft", x, n, axis, norm)
 
 
-@chunked(np.fft.rfft)
-def rfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+@reduction(np.fft.rfft, out_at=4)
+def rfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Any:
     """The transform of real numbers: half of it, the rest is its mirror."""
     return _transform("rfft", x, n, axis, norm)
 
 
-@chunked(np.fft.irfft)
-def irfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+@reduction(np.fft.irfft, out_at=4)
+def irfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Any:
     """The inverse of `rfft`."""
     return _transform("irfft", x, n, axis, norm)
 
 
-@chunked(np.fft.hfft)
-def hfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+@reduction(np.fft.hfft, out_at=4)
+def hfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Any:
     """The transform of a signal whose spectrum is real."""
     return _transform("hfft", x, n, axis, norm)
 
 
-@chunked(np.fft.ihfft)
-def ihfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+@reduction(np.fft.ihfft, out_at=4)
+def ihfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Any:
     """The inverse of `hfft`."""
     return _transform("ihfft", x, n, axis, norm)
 
 
-@chunked(np.fft.fftn)
-def fftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+@reduction(np.fft.fftn, out_at=4)
+def fftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Any:
     """The Fourier transform along several axes."""
     return _along_axes("fft", x, s, axes, norm)
 
 
-@chunked(np.fft.ifftn)
-def ifftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+@reduction(np.fft.ifftn, out_at=4)
+def ifftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Any:
     """The inverse of `fftn`."""
     return _along_axes("ifft", x, s, axes, norm)
 
 
-@chunked(np.fft.fft2)
-def fft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+@reduction(np.fft.fft2, out_at=4)
+def fft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Any:
     """The Fourier transform along two axes."""
     return _along_axes("fft", x, s, axes, norm)
 
 
-@chunked(np.fft.ifft2)
-def ifft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+@reduction(np.fft.ifft2, out_at=4)
+def ifft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Any:
     """The inverse of `fft2`."""
     return _along_axes("ifft", x, s, axes, norm)
 
 
-@chunked(np.fft.rfftn)
-def rfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+@reduction(np.fft.rfftn, out_at=4)
+def rfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Any:
     """The transform of real numbers along several axes."""
     array = wrap(as_node(x))
     lengths, chosen = _axes(array.shape, s, axes)
@@ -167,8 +168,8 @@ def rfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> A
     return array
 
 
-@chunked(np.fft.irfftn)
-def irfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Any:
+@reduction(np.fft.irfftn, out_at=4)
+def irfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Any:
     """The inverse of `rfftn`."""
     array = wrap(as_node(x))
     lengths, chosen = _axes(array.shape, s, axes)
@@ -177,14 +178,14 @@ def irfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> 
     return _transform("irfft", array, lengths[-1], chosen[-1], norm)
 
 
-@chunked(np.fft.rfft2)
-def rfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+@reduction(np.fft.rfft2, out_at=4)
+def rfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Any:
     """The transform of real numbers along two axes."""
     return rfftn(x, s, axes, norm)
 
 
-@chunked(np.fft.irfft2)
-def irfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Any:
+@reduction(np.fft.irfft2, out_at=4)
+def irfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Any:
     """The inverse of `rfft2`."""
     return irfftn(x, s, axes, norm)
 
@@ -193,26 +194,25 @@ def irfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None)
 def fftshift(x: Any, axes: Any = None) -> Any:
     """The zero frequency in the middle."""
     array = wrap(as_node(x))
-    chosen = tuple(range(array.ndim)) if axes is None else axes
-    shifts = tuple(array.shape[a] // 2 for a in (chosen if isinstance(chosen, tuple | list) else (chosen,)))
-    return np.roll(array, shifts, tuple(chosen) if isinstance(chosen, tuple | list) else (chosen,))
+    chosen = tuple(range(array.ndim)) if axes is None else listed(axes)
+    shifts = tuple(array.shape[a] // 2 for a in chosen)
+    return np.roll(array, shifts, chosen)
 
 
 @chunked(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """The inverse of `fftshift`."""
     array = wrap(as_node(x))
-    chosen = tuple(range(array.ndim)) if axes is None else axes
-    named = tuple(chosen) if isinstance(chosen, tuple | list) else (chosen,)
-    return np.roll(array, tuple(-(array.shape[a] // 2) for a in named), named)
+    chosen = tuple(range(array.ndim)) if axes is None else listed(axes)
+    return np.roll(array, tuple(-(array.shape[a] // 2) for a in chosen), chosen)
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None, chunks: Any = None) -> Any:
+def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, chunks: Any = None) -> Any:
     """The frequencies of a transform of n elements, d apart."""
     return _frequencies(np.fft.fftfreq(n, d), dtype, device, chunks)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None, chunks: Any = None) -> Any:
+def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, chunks: Any = None) -> Any:
     """The frequencies of a transform of n real elements, d apart."""
     return _frequencies(np.fft.rfftfreq(n, d), dtype, device, chunks)
 

@@ -20,6 +20,7 @@ from linnet.arrays.core import as_node, checked
 from linnet.arrays.elementwise import cast
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Along, Blocks, Entry, Node, Number, Operand, Piece, Spans
+from linnet.arrays.operands import borrowed
 from linnet.arrays.wholes import whole_along
 from linnet.errors import FileError, InputError
 from linnet.io import hdf5, npy, parquet, parts, stores, zarr
@@ -56,7 +57,8 @@ def to_zarr(
     The array is complete when the call returns, and no array before. After a failure,
     `resume=True` writes only what is missing.
     """
-    node = as_node(x)
+    with borrowed():
+        node = as_node(x)
     checked(np.empty(0, node.dtype))
     root = Place.of(url, storage_options)
     place = root / path.strip("/")
@@ -149,7 +151,8 @@ def to_npy(
 
     A local file gets its name when all of it is written; an object is put together from parts.
     """
-    node = as_node(x)
+    with borrowed():
+        node = as_node(x)
     checked(np.empty(0, node.dtype))
     place = Place.of(path, storage_options)
     head = npy.header(node.shape, node.dtype)
@@ -216,6 +219,7 @@ def to_parquet(
     any other a folder with a file for each tile, which needs no such step. `columns` are their names
     (default: their numbers).
     """
+    parquet.library()
     node = _rows(x, "to_parquet")
     width = 1 if node.ndim == 1 else node.shape[1]
     names = tuple(map(str, range(width) if columns is None else columns))
@@ -254,7 +258,8 @@ def to_hdf5(
     h5py's `create_dataset`: `compression`, `shuffle`, `fletcher32`, … Only one task writes at a time: HDF5
     allows no more.
     """
-    node = as_node(x)
+    with borrowed():
+        node = as_node(x)
     checked(np.empty(0, node.dtype))
     place = Place.of(path)
     if not place.is_local:
@@ -281,7 +286,8 @@ def to_hdf5(
 
 def _rows(x: Any, name: str) -> Node:
     """An array of rows, each of them in one tile."""
-    node = as_node(x)
+    with borrowed():
+        node = as_node(x)
     checked(np.empty(0, node.dtype))
     if node.ndim not in (1, 2):
         raise InputError(f"{name} writes rows of columns: give an array of one or two axes, not {node.ndim}")
@@ -394,5 +400,5 @@ def _short_runs(node: Node) -> bool:
     return min(b - a for a, b in itertools.pairwise(edges)) * node.dtype.itemsize < _RUN
 
 
-METHODS: dict[str, Any] = {}
 __all__ = ["to_csv", "to_hdf5", "to_npy", "to_parquet", "to_zarr"]
+METHODS = {name: globals()[name] for name in __all__}

@@ -1,0 +1,184 @@
+"""Memory that is written to where it lies: `x[key] = value` and `x += value` on arrays in one piece.
+
+An array in memory that is assigned to is brought together in one piece, in whatever tiles it is: these are
+views, cut anew for nothing. NumPy then writes to it, as long as nobody else holds it (`owning`).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays import chunking, elementwise
+from linnet.arrays.core import SCALARS, ArrayBase, at_hand, is_small
+from linnet.arrays.elementwise import kind_of, outcome_of
+from linnet.arrays.evaluation import computed
+from linnet.arrays.expression import Node, Source, Stored
+from linnet.arrays.owning import owned, same_memory
+from linnet.arrays.settling import known
+from linnet.arrays.straight import is_cheap, numbers
+from linnet.arrays.versions import shortened
+
+TOGETHER = 1 << 28
+"""Bytes of an array that is brought together to be written to."""
+
+
+# ---- assignments
+
+
+def put(x: Any, key: Any, value: Any, temporary: bool) -> bool:
+    """Let NumPy write to the memory of an array, if it is in memory, or cheap to bring there."""
+    node = x._node
+    if not _goes_together(node):
+        return False
+    if isinstance(value, ArrayBase):
+        held = value._node
+        if type(held) is not Source:
+            held = shortened(held, numbers)
+            if not (_in_one_tile(node) or is_cheap(held)):
+                return False
+            np.empty(0, node.dtype)[...] = elementwise.sample(
+                held.dtype
+            )  # NumPy refuses what it would refuse
+            plain = computed([held])[0]
+            if temporary:
+                value._node = Source(plain, held.layout)  # it held on to what it was made of
+        elif type(node) is Source and same_memory(held.data, node.data):
+            value._node = Source(held.data.copy(), held._layout)  # it keeps what it had
+            plain = value._node.data
+        else:
+            plain = held.data
+        del held
+    else:
+        plain = value
+    plain_key = _plain_key(key)
+    del node
+    data = owned(x)
+    if data is None:
+        data = _own(x)
+    data[plain_key] = plain
+    return True
+
+
+def _goes_together(node: Node) -> bool:
+    """Whether an array is in memory as a whole, or should be."""
+    if is_small(node):
+        return True
+    size = math.prod(node.shape) * node.dtype.itemsize
+    if size > TOGETHER or not at_hand():
+        return False
+    if isinstance(node, Stored):
+        return isinstance(node.tiles.tiles, dict)
+    return isinstance(node, Source) or is_cheap(node)
+
+
+def _in_one_tile(node: Node) -> bool:
+    return node.in_one_tile if type(node) is Source else math.prod(node.grid) == 1
+
+
+def _own(x: Any) -> NDArray[Any]:
+    """Give an array memory that it shares with nobody."""
+    node = x._node
+    if isinstance(node, Source):
+        made, layout = np.array(node.data, order="K", subok=False), node._layout
+    else:
+        made, layout = computed([node])[0], node.layout
+    x._node = Source(made, layout)
+    return made
+
+
+def _plain_key(key: Any) -> Any:
+    """A key as NumPy takes it: lazy indices and masks are computed."""
+    if isinstance(key, ArrayBase):
+        return known(key)
+    if type(key) is not tuple and type(key) is not list:
+        return key
+    if all(type(each) is slice or type(each) is int for each in key):
+        return key
+    return type(key)([_plain_key(each) for each in key])
+
+
+class _Probe:
+    """Tells how many refer to a value that nobody has a name for, while it is assigned."""
+
+    count = 0
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.count = sys.getrefcount(value)
+
+
+def _references() -> int:
+    probe = _Probe()
+    probe[0] = object()
+    return probe.count
+
+
+TEMPORARY = _references()
+
+
+# ---- operators
+
+
+def written_over(ufunc: np.ufunc, x: Any, other: Any, reverse: bool) -> bool:
+    """Let a result take the place of an operand that nobody needs any more, if it is as long and at hand."""
+    if isinstance(other, ArrayBase):
+        node = other._node
+        if not isinstance(node, Source) or not is_small(node, chunking.LINEAR):
+            return False
+        plain = node.data
+        if plain.shape != x._node.shape and plain.ndim:
+            return False
+    elif type(other) in SCALARS:
+        plain = other
+    else:
+        return False
+    if not is_small(x._node, chunking.LINEAR):
+        return False
+    kinds = (x._node.dtype, kind_of(plain))
+    if kinds[1] is None or outcome_of(ufunc, kinds[::-1] if reverse else kinds)[0].dtype != x._node.dtype:
+        return False
+    data = owned(x)
+    if data is None:
+        return False
+    ufunc(*((plain, data) if reverse else (data, plain)), out=data)
+    return True
+
+
+def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
+    """`x op= other`, written where `x` lies if nobody else can see that; in memory it is done at once."""
+    most = chunking.SMALL * chunking.LINEAR
+    plain = other
+    if isinstance(other, ArrayBase):
+        node = other._node
+        plain = node.data if type(node) is Source and node.data.nbytes <= most else None
+        del node
+    elif not (type(other) in SCALARS or isinstance(other, np.ndarray | np.generic)):
+        plain = None
+    if plain is None or type(x._node) is not Source or x._node.data.nbytes > most or not at_hand():
+        return _in_place_lazily(ufunc, x, other)
+    data = owned(x)
+    try:
+        if data is not None and data.ndim:
+            ufunc(data, plain, out=data)
+            return x
+        if x._node.in_one_tile:
+            made = np.asarray(ufunc(x._node.data, plain))
+            if made.shape == x._node.shape and made.dtype == x._node.dtype:
+                x._node = Source(made, x._node._layout)
+                return x
+    except (TypeError, ValueError):
+        pass  # it is said in our words below
+    return _in_place_lazily(ufunc, x, other)
+
+
+def _in_place_lazily(ufunc: np.ufunc, x: Any, other: Any) -> Any:
+    in_memory = isinstance(x._node, Source | Stored)
+    elementwise.call(ufunc, (x, other), {"out": x})
+    node = shortened(x._node, numbers) if in_memory and at_hand() else x._node
+    if in_memory and not isinstance(node, Source) and at_hand() and is_cheap(node):
+        x._node = Source(computed([node])[0], node.layout)
+    return x

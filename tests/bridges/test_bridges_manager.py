@@ -15,8 +15,9 @@ from linnet.errors import InputError
 pytest.importorskip("xarray")
 pytestmark = pytest.mark.needs("xarray")
 
+from linnet.arrays.named_axes import common  # noqa: E402
 from linnet.bridges.chunk_manager import LinnetManager  # noqa: E402
-from linnet.bridges.chunk_sizes import common, normalized  # noqa: E402
+from linnet.bridges.chunk_sizes import normalized  # noqa: E402
 
 
 def cut(values: np.ndarray, chunks: Any) -> Any:

@@ -20,7 +20,7 @@ PUBLIC = {
     # roles of parameters
     "In", "Out", "Temp", "Table",
     # namespaces, and what runs everything
-    "linalg", "fft", "random", "init",
+    "linalg", "fft", "random", "stats", "init",
     # clusters to plan for
     "Cluster", "Node", "Link",
     # arrays for other libraries
@@ -33,14 +33,16 @@ PUBLIC = {
     "MissingExtraError", "BudgetError",
     "FileError", "FileMissingError", "FileDeniedError", "FormatError",
     "AddressError", "JobError", "JobFailedError", "JobStoppedError", "JobCancelledError",
-    "StoreError", "MissingTileError", "DamagedTileError",
+    "StoreError", "MissingTileError", "DamagedLedgerError", "DamagedTileError",
+    "EngineClosedError", "UnreachableError",
     # about the package
     "__version__",
 }  # fmt: skip
 
 OURS = {
     "Array", "BlockView", "compute", "persist", "rechunk", "map_blocks", "map_overlap", "apply_gufunc",
-    "topk", "argtopk",
+    "topk", "argtopk", "as_gufunc", "blockwise", "coarsen", "overlap", "reshape_blockwise", "store",
+    "trim_overlap", "unify_chunks",
     "from_npy", "from_npz", "from_zarr", "to_npy", "to_zarr",
     "from_hdf5", "read_csv", "read_parquet", "to_csv", "to_hdf5", "to_parquet",
     "submit", "attach", "Job", "plan",
@@ -81,7 +83,7 @@ def test_every_public_name_is_there_and_says_what_it_is():
     for name in ln.__all__:
         found = getattr(ln, name)
         assert not callable(found) or found.__doc__, f"ln.{name} has no docstring"
-    for space in (ln.linalg, ln.fft, ln.random):
+    for space in (ln.linalg, ln.fft, ln.random, ln.stats):
         for name in space.__all__:
             assert getattr(space, name).__doc__, f"{space.__name__}.{name} has no docstring"
 

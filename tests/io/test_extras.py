@@ -29,3 +29,10 @@ def test_a_missing_package_is_named_with_its_extra(
         ln.MissingExtraError, match=rf"needs {package}; install it with `pip install linnet\[io\]`"
     ):
         CASES[package](tmp_path)
+
+
+def test_what_needs_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    for ask in (ln.read_parquet, lambda path: ln.to_parquet(ln.ones((2, 2)), path)):
+        with pytest.raises(ln.MissingExtraError, match="^reading and writing Parquet files needs pyarrow;"):
+            ask(tmp_path / "x.parquet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,13 +55,15 @@ def _column(name: str, values: Any) -> Column:
     dtype = with_missing(plain) if values.null_count else plain
     if dtype != plain:
         values = values.cast(pa.float64(), safe=False)
+    return Column(name, dtype, functools.partial(_rows, values, dtype))
 
-    def rows(start: int, stop: int) -> NDArray[Any]:
-        part = values.slice(start, stop - start)
-        found = part.to_numpy() if isinstance(part, pa.ChunkedArray) else part.to_numpy(zero_copy_only=False)
-        return found.astype(dtype, copy=False)
 
-    return Column(name, dtype, rows)
+def _rows(values: Any, dtype: np.dtype[Any], start: int, stop: int) -> NDArray[Any]:
+    import pyarrow as pa
+
+    part = values.slice(start, stop - start)
+    found = part.to_numpy() if isinstance(part, pa.ChunkedArray) else part.to_numpy(zero_copy_only=False)
+    return found.astype(dtype, copy=False)
 
 
 # ---- out

@@ -1,38 +1,26 @@
-"""Functions on tiles in the forms xarray asks for: reductions, scans, and axes with names."""
+"""Functions on tiles in the forms xarray asks for: reductions and scans."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linnet.arrays.blockwise import called, probed
+from linnet.arrays.blockwise import called
 from linnet.arrays.building import permuted
 from linnet.arrays.chunking import sizes
-from linnet.arrays.core import ArrayBase, as_node, axes_of, recut_as, wrap
-from linnet.arrays.expression import Access, Along, At, Node, Number, Operand, Span, Spans
-from linnet.bridges.chunk_sizes import common
-from linnet.errors import InputError
+from linnet.arrays.core import as_node, axes_of, recut_as, wrap
+from linnet.arrays.expression import Access, Along, Node, Operand, Span, Spans
+from linnet.arrays.named_axes import side_by_side
+from linnet.kernels.callables import Wrapper
 from linnet.tiles import Layout
-from linnet.tiles.layout import Boundaries, from_sizes
+from linnet.tiles.layout import Boundaries
 
 _FAN_IN = 16
 """Tiles along an axis that one task of a reduction joins."""
-
-
-def side_by_side(nest: Any, axes: Sequence[int]) -> NDArray[Any]:
-    """A block of tiles as one array; its lists lie along these axes, the outermost along the first.
-
-    >>> side_by_side([np.zeros((1, 2)), np.ones((1, 2))], [0]).shape
-    (2, 2)
-    """
-    if not isinstance(nest, list | tuple):
-        return nest
-    parts = [side_by_side(each, axes[1:]) for each in nest]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=axes[0])
 
 
 # ---- reductions
@@ -81,11 +69,19 @@ def _joined(node: Node, axes: tuple[int, ...], function: Callable[..., Any], kin
         starts = tuple(range(0, count, _FAN_IN))
         access.append(Spans(axis, starts, tuple(min(count, start + _FAN_IN) for start in starts)))
         edges.append(tuple(range(len(starts) + 1)))
-
-    def join(nest: Any) -> Any:
-        return function(side_by_side(nest, axes))
-
+    join = _OnNest(function, axes)
     return called(join, (node,), [Operand(0, tuple(access))], Layout(tuple(edges)), kind)
+
+
+@dataclass(frozen=True, eq=False)
+class _OnNest(Wrapper):
+    """A function on several tiles as one array."""
+
+    axes: tuple[int, ...]
+    """Along which these lie."""
+
+    def __call__(self, nest: Any) -> Any:
+        return self.function(side_by_side(nest, self.axes))
 
 
 # ---- scans
@@ -114,145 +110,32 @@ def accumulated(
         return wrap(inside)
     one = _with(node.layout, axis, tuple(range(count + 1)))
     if summary is None:
-        handed = called(lambda t: np.take(t, [-1], axis), (inside,), [Operand(0, access)], one, dtype)
+        ends = functools.partial(np.take, indices=[-1], axis=axis)
+        handed = called(ends, (inside,), [Operand(0, access)], one, dtype)
     else:
         ends = functools.partial(summary, axis=axis, keepdims=True)
         handed = called(ends, (node,), [Operand(0, access)], one, dtype)
-
-    def before(nest: Any) -> Any:
-        found = [np.full_like(nest[0], ident)]
-        for tile in nest[:-1]:
-            found.append(binop(found[-1], tile))
-        return np.concatenate(found, axis=axis)
-
     spanned = tuple(Span(0, count) if a == axis else Along(a) for a in range(node.ndim))
     together = _with(node.layout, axis, (0, count))
-    carried = called(before, (handed,), [Operand(0, spanned)], together, dtype)
+    carried = called(_Before(binop, ident, axis), (handed,), [Operand(0, spanned)], together, dtype)
     parted = recut_as(carried, sizes(one))
     operands = [Operand(0, access), Operand(1, access)]
     return wrap(called(binop, (parted, inside), operands, node.layout, dtype))
 
 
+@dataclass(frozen=True, eq=False)
+class _Before(Wrapper):
+    """For each of several tiles, what those before it give together."""
+
+    ident: Any
+    axis: int
+
+    def __call__(self, nest: Any) -> Any:
+        found = [np.full_like(nest[0], self.ident)]
+        for tile in nest[:-1]:
+            found.append(self.function(found[-1], tile))
+        return np.concatenate(found, axis=self.axis)
+
+
 def _with(layout: Layout, axis: int, edges: Boundaries) -> Layout:
     return Layout((*layout.boundaries[:axis], edges, *layout.boundaries[axis + 1 :]))
-
-
-# ---- axes with names
-
-
-def _pairs(args: Sequence[Any]) -> list[tuple[Any, Any]]:
-    if len(args) % 2:
-        raise InputError("arrays and the names of their axes alternate: x, 'ij', y, 'jk', ...")
-    return [(args[place], args[place + 1]) for place in range(0, len(args), 2)]
-
-
-def unified(args: Sequence[Any]) -> tuple[dict[Any, tuple[int, ...]], list[Any]]:
-    """Arrays cut alike along axes of the same name, and these cuts."""
-    pairs = [(each, None if names is None else tuple(names)) for each, names in _pairs(args)]
-    cuts: dict[Any, list[tuple[int, ...]]] = {}
-    for array, names in pairs:
-        for name, lengths in zip(names or (), _chunks(array) if names else (), strict=True):
-            cuts.setdefault(name, []).append(lengths)
-    found = {name: _agreed(name, each) for name, each in cuts.items()}
-    arrays = [
-        array if names is None else wrap(recut_as(as_node(array), _wanted(array, names, found)))
-        for array, names in pairs
-    ]
-    return found, arrays
-
-
-def _chunks(array: Any) -> tuple[tuple[int, ...], ...]:
-    return array.chunks if isinstance(array, ArrayBase) else tuple((n,) for n in np.shape(array))  # type: ignore[attr-defined]
-
-
-def _agreed(name: Any, cuts: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """The common cut of axes of one name; those of length 1 are broadcast."""
-    long = [each for each in cuts if sum(each) != 1] or cuts
-    lengths = sorted({sum(each) for each in long})
-    if len(lengths) > 1:
-        raise ValueError(f"axes named {name!r} have lengths {lengths}")
-    return common(long)
-
-
-def _wanted(array: Any, names: tuple[Any, ...], found: dict[Any, tuple[int, ...]]) -> tuple[Any, ...]:
-    shape = np.shape(array) if not isinstance(array, ArrayBase) else as_node(array).shape
-    return tuple(
-        found[name] if sum(found[name]) == length else (length,)
-        for name, length in zip(names, shape, strict=True)
-    )
-
-
-def blockwise(
-    function: Callable[..., Any],
-    out: tuple[Any, ...],
-    args: Sequence[Any],
-    adjust_chunks: dict[Any, Any],
-    new_axes: dict[Any, Any],
-    *,
-    dtype: Any = None,
-    concatenate: bool | None = None,
-    **kwargs: Any,
-) -> Any:
-    """A function on tiles whose axes are named: a tile of the result for each place along the names `out`.
-
-    Along names that the result lacks a function gets all tiles: nested lists of them, or one array
-    with `concatenate=True`. `new_axes` has lengths of names that no array has, `adjust_chunks` lengths
-    that the function changes (a function of the length, one number, or all lengths).
-
-    >>> from linnet.arrays.creation import asarray
-    >>> x = asarray(np.arange(4.0).reshape(2, 2), chunks=1)
-    >>> total = lambda tile: tile.sum(axis=1)
-    >>> blockwise(total, ("i",), (x, "ij"), {}, {}, concatenate=True).compute()
-    array([1., 5.])
-    """
-    cuts, arrays = unified(args)
-    names = [None if each is None else tuple(each) for _, each in _pairs(args)]
-    cuts.update({name: _lengths(size) for name, size in new_axes.items()})
-    missing = [name for name in out if name not in cuts]
-    if missing:
-        raise InputError(f"axes {missing} of the result belong to no array; give their lengths in new_axes")
-    layout = Layout(tuple(from_sizes(_adjusted(cuts[name], adjust_chunks.get(name))) for name in out))
-    nodes = [as_node(each) for each, axes in zip(arrays, names, strict=True) if axes is not None]
-    operands: list[Operand | Number] = []
-    for which, axes in enumerate(axes for axes in names if axes is not None):
-        operands.append(Operand(which, tuple(_accesses(nodes[which], axes, out))))
-
-    def call(*tiles: Any) -> Any:
-        given, rest = [], iter(tiles)
-        for each, axes in zip(arrays, names, strict=True):
-            tile = each if axes is None else next(rest)
-            if axes is not None and concatenate:
-                tile = side_by_side(tile, [place for place, name in enumerate(axes) if name not in out])
-            given.append(tile)
-        return function(*given, **kwargs)
-
-    kind = dtype if dtype is not None else _kind(call, nodes)
-    return wrap(called(call, nodes, operands, layout, kind))
-
-
-def _accesses(node: Node, axes: tuple[Any, ...], out: tuple[Any, ...]) -> list[Access]:
-    return [
-        Span(0, node.grid[place])
-        if name not in out
-        else Along(out.index(name))
-        if node.grid[place] > 1
-        else At(0)
-        for place, name in enumerate(axes)
-    ]
-
-
-def _lengths(size: Any) -> tuple[int, ...]:
-    return (int(size),) if hasattr(size, "__index__") else tuple(size)
-
-
-def _adjusted(lengths: tuple[int, ...], change: Any) -> tuple[int, ...]:
-    if change is None:
-        return lengths
-    if isinstance(change, int):
-        return (change,) * len(lengths)
-    return tuple(change(each) for each in lengths) if callable(change) else tuple(change)  # type: ignore[misc]
-
-
-def _kind(call: Callable[..., Any], nodes: Sequence[Node]) -> np.dtype[Any]:
-    samples = [np.ones((1,) * node.ndim, node.dtype) for node in nodes]
-    return np.asarray(probed(call, samples, "blockwise")).dtype

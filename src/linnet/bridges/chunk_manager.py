@@ -15,17 +15,18 @@ from xarray.namedarray.parallelcompat import ChunkManagerEntrypoint
 
 from linnet.arrays import chunking
 from linnet.arrays.blockwise import map_blocks
-from linnet.arrays.core import ArrayBase, as_node, axis_of, recut_as, wrap
+from linnet.arrays.core import ArrayBase, axis_of, recut_as, wrap
 from linnet.arrays.creation import asarray
 from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.gufuncs import apply_gufunc, parsed
+from linnet.arrays.gufuncs import apply_gufunc
+from linnet.arrays.named_axes import blockwise, unified
 from linnet.arrays.picking import take
-from linnet.arrays.shapes import expand_dims, moveaxis
-from linnet.bridges.block_functions import accumulated, blockwise, reduced, unified
+from linnet.bridges.block_functions import accumulated, reduced
 from linnet.bridges.chunk_sizes import grouped, normalized
 from linnet.bridges.columns import NUMBERS
 from linnet.bridges.parts import from_boxes
 from linnet.bridges.writing import store
+from linnet.bridges.xarray_hooks import install
 
 _DASKS = ("meta", "name", "token")
 """Arguments that only Dask has a use for."""
@@ -38,6 +39,7 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
 
     def __init__(self) -> None:
         self.array_cls = ArrayBase.public
+        install()
 
     # ---- arrays in chunks
 
@@ -156,64 +158,16 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
         given = {name: value for name, value in kwargs.items() if name not in _DASKS}
         return map_blocks(func, *args, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, **given)
 
-    def blockwise(
-        self,
-        func: Callable[..., Any],
-        out_ind: Iterable[Any],
-        *args: Any,
-        adjust_chunks: dict[Any, Any] | None = None,
-        new_axes: dict[Any, Any] | None = None,
-        align_arrays: bool = True,
-        **kwargs: Any,
-    ) -> Any:
-        """A function on tiles whose axes are named; see `linnet.bridges.block_functions.blockwise`."""
-        given = {name: value for name, value in kwargs.items() if name not in _DASKS}
-        meta = kwargs.get("meta")
-        if given.get("dtype") is None and meta is not None:
-            given["dtype"] = meta.dtype
-        return blockwise(func, tuple(out_ind), args, adjust_chunks or {}, new_axes or {}, **given)
+    def blockwise(self, func: Callable[..., Any], out_ind: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
+        """A function on tiles whose axes are named."""
+        given = {name: value for name, value in kwargs.items() if name not in ("name", "token")}
+        return blockwise(func, out_ind, *args, **given)
 
     def apply_gufunc(
-        self,
-        func: Callable[..., Any],
-        signature: str,
-        *args: Any,
-        axes: Sequence[Any] | None = None,
-        axis: int | None = None,
-        keepdims: bool = False,
-        output_dtypes: Any = None,
-        output_sizes: dict[str, int] | None = None,
-        vectorize: bool | None = None,
-        allow_rechunk: bool = False,
-        meta: Any = None,
-        **kwargs: Any,
+        self, func: Callable[..., Any], signature: str, *args: Any, allow_rechunk: bool = False, **kwargs: Any
     ) -> Any:
-        """A function on some axes of arrays, repeated over the others."""
-        cores, results = parsed(signature)
-        if axis is not None:
-            axes = [(axis,) if core else () for core in (*cores, *results)]
-        if not allow_rechunk:
-            _check_whole(args, cores, axes)
-        if output_dtypes is None and meta is not None:
-            output_dtypes = [each.dtype for each in (meta if isinstance(meta, tuple | list) else (meta,))]
-        turned = args if axes is None else [_turned(*pair) for pair in zip(args, axes, strict=False)]
-        made = apply_gufunc(
-            func,
-            signature,
-            *turned,
-            output_dtypes=output_dtypes,
-            output_sizes=output_sizes,
-            vectorize=bool(vectorize),
-            **kwargs,
-        )
-        found = list(made) if isinstance(made, tuple) else [made]
-        if keepdims:
-            where = tuple(range(-len(cores[0]), 0))
-            found = [expand_dims(each, axis=where) for each in found]
-        if axes is not None:
-            places = list(axes[len(args) :]) or ([axes[0]] * len(found) if keepdims else [()] * len(found))
-            found = [_turned_back(each, place) for each, place in zip(found, places, strict=True)]
-        return tuple(found) if isinstance(made, tuple) else found[0]
+        """A function on some axes of arrays, repeated over the others; cores must lie in one tile."""
+        return apply_gufunc(func, signature, *args, allow_rechunk=allow_rechunk, **kwargs)
 
     def shuffle(self, x: Any, indexer: Sequence[Sequence[int]], axis: int, chunks: Any) -> Any:
         """Slices along an axis in the order of some groups; no group lies in two tiles."""
@@ -223,33 +177,3 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
         if chunks in (None, "auto"):
             chunks = grouped([len(group) for group in indexer], max(x.chunks[place], default=1))
         return self.rechunk(taken, {place: chunks})
-
-
-def _check_whole(args: Sequence[Any], cores: Sequence[Sequence[str]], axes: Sequence[Any] | None) -> None:
-    """Refuse cores that lie in several tiles, as xarray's users expect of a function on whole ones."""
-    for number, (each, core) in enumerate(zip(args, cores, strict=True)):
-        if not isinstance(each, ArrayBase) or not core:
-            continue
-        places = range(-len(core), 0) if axes is None else _tuple(axes[number])
-        for name, place in zip(core, places, strict=True):
-            count = as_node(each).grid[place]
-            if count > 1:
-                raise ValueError(
-                    f"axis {name!r} of argument {number} lies in {count} tiles, and the function takes whole "
-                    f"ones; rechunk it to -1, or pass allow_rechunk=True"
-                )
-
-
-def _tuple(axes: Any) -> tuple[int, ...]:
-    return (axes,) if hasattr(axes, "__index__") else tuple(axes)
-
-
-def _turned(array: Any, axes: Any) -> Any:
-    """An operand with these axes last."""
-    places = _tuple(axes)
-    return moveaxis(asarray(array), places, tuple(range(-len(places), 0))) if places else array
-
-
-def _turned_back(array: Any, axes: Any) -> Any:
-    places = _tuple(axes)
-    return moveaxis(array, tuple(range(-len(places), 0)), places) if places else array

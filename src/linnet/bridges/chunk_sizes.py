@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -99,13 +98,3 @@ def grouped(groups: Sequence[int], longest: int) -> tuple[int, ...]:
         elif size:
             found.append(size)
     return tuple(found)
-
-
-def common(cuts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Lengths of chunks cut wherever one of several axes is.
-
-    >>> common([(4, 2), (3, 3)])
-    (3, 1, 2)
-    """
-    edges = sorted({edge for sizes in cuts for edge in itertools.accumulate(sizes, initial=0)})
-    return tuple(b - a for a, b in itertools.pairwise(edges)) or (0,)

@@ -32,20 +32,37 @@ def matrix(columns: Sequence[Column], rows: int, chunks: Any) -> Any:
     if not columns:
         raise InputError("a table without columns cannot become an array")
     dtype = _common(columns)
+    return in_memory(_SideBySide(tuple(columns), dtype), (rows, len(columns)), dtype, chunks)
 
-    def part(box: Box) -> NDArray[Any]:
+
+@dataclass(frozen=True, eq=False)
+class _SideBySide:
+    """Gives parts of a matrix of columns."""
+
+    columns: tuple[Column, ...]
+    dtype: np.dtype[Any]
+
+    def __call__(self, box: Box) -> NDArray[Any]:
         down, across = box
-        found = np.empty((down.stop - down.start, across.stop - across.start), dtype)
-        for place, column in enumerate(columns[across]):
+        found = np.empty((down.stop - down.start, across.stop - across.start), self.dtype)
+        for place, column in enumerate(self.columns[across]):
             found[:, place] = column.values(down.start, down.stop)
         return found
-
-    return in_memory(part, (rows, len(columns)), dtype, chunks)
 
 
 def line(column: Column, rows: int, chunks: Any) -> Any:
     """A single column."""
-    return in_memory(lambda box: column.values(box[0].start, box[0].stop), (rows,), column.dtype, chunks)
+    return in_memory(_Alone(column), (rows,), column.dtype, chunks)
+
+
+@dataclass(frozen=True, eq=False)
+class _Alone:
+    """Gives parts of one column."""
+
+    column: Column
+
+    def __call__(self, box: Box) -> NDArray[Any]:
+        return self.column.values(box[0].start, box[0].stop)
 
 
 def refused(name: str, dtype: Any) -> TypeError:

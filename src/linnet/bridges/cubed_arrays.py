@@ -26,6 +26,9 @@ class _Computed:
         self._lock = threading.Lock()
         self._opened: Any = None
 
+    def __reduce__(self) -> Any:
+        return _Computed, (self._array,)
+
     def __call__(self, box: Box) -> Any:
         with self._lock:
             if self._opened is None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import uuid
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,16 +32,24 @@ def converted(obj: Any, chunks: Any) -> Any:
         known: Any = obj.copy()  # pyright: ignore[reportAttributeAccessIssue] # the user's stays as it is
         obj = known.compute_chunk_sizes()
     (optimised,) = dask.optimize(obj)  # pyright: ignore[reportPrivateImportUsage]
-    graph, name = optimised.__dask_graph__(), optimised.name
-    layout = from_chunks(obj.chunks)
-    places = [_places(sizes) for sizes in obj.chunks]
+    return wrap(recut_as(from_boxes(_Blocks(optimised), from_chunks(obj.chunks), obj.dtype).node, chunks))
 
-    def part(box: Box) -> Any:
-        key = (name, *(found[side.start] for found, side in zip(places, box, strict=True)))
-        (block,) = _get()(graph.cull([key]), [key])
+
+@dataclass(frozen=True, eq=False)
+class _Blocks:
+    """Gives the blocks of a Dask array. It is pickled as Dask pickles the array."""
+
+    array: Any
+
+    def __call__(self, box: Box) -> Any:
+        places = (found[side.start] for found, side in zip(self._places, box, strict=True))
+        key = (self.array.name, *places)
+        (block,) = _get()(self.array.__dask_graph__().cull([key]), [key])
         return block
 
-    return wrap(recut_as(from_boxes(part, layout, obj.dtype).node, chunks))
+    @cached_property
+    def _places(self) -> list[dict[int, int]]:
+        return [_places(sizes) for sizes in self.array.chunks]
 
 
 def _places(sizes: tuple[int, ...]) -> dict[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,16 @@ def _values(obj: Any) -> Any:
 
 def _column(name: str, values: Any) -> Column:
     dtype = _dtype(name, values)
+    return Column(name, dtype, functools.partial(_rows, values, dtype))
 
-    def rows(start: int, stop: int) -> NDArray[Any]:
-        part = values[start:stop]
-        if isinstance(part, np.ndarray):
-            return part
-        if dtype.kind in "fc":
-            return part.to_numpy(dtype=dtype, na_value=np.nan)
-        return np.asarray(part.to_numpy(dtype=dtype))
 
-    return Column(name, dtype, rows)
+def _rows(values: Any, dtype: np.dtype[Any], start: int, stop: int) -> NDArray[Any]:
+    part = values[start:stop]
+    if isinstance(part, np.ndarray):
+        return part
+    if dtype.kind in "fc":
+        return part.to_numpy(dtype=dtype, na_value=np.nan)
+    return np.asarray(part.to_numpy(dtype=dtype))
 
 
 def _dtype(name: str, values: Any) -> np.dtype[Any]:

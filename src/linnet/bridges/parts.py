@@ -14,6 +14,7 @@ from linnet.arrays.core import checked, wrap, wrapped
 from linnet.arrays.expression import Entry, Number
 from linnet.arrays.repeating import repeatable
 from linnet.errors import MissingExtraError
+from linnet.kernels.callables import Wrapper
 from linnet.tiles import Layout
 from linnet.tiles.layout import from_sizes
 
@@ -29,14 +30,17 @@ def from_boxes(part: Callable[[Box], Any], layout: Layout, dtype: Any) -> Any:
     array([ 0,  1,  4,  9, 16, 25])
     """
     checked(np.empty(0, dtype))
-    rank = len(layout.boundaries)
-
-    def tile(*numbers: int) -> Any:
-        return np.asarray(part(tuple(map(slice, numbers[:rank], numbers[rank:]))))
-
     starts: list[Number] = [Entry(axis, edges[:-1]) for axis, edges in enumerate(layout.boundaries)]
     stops: list[Number] = [Entry(axis, edges[1:]) for axis, edges in enumerate(layout.boundaries)]
-    return wrap(repeatable(called(tile, (), [*starts, *stops], layout, dtype)))
+    return wrap(repeatable(called(_Tile(part), (), [*starts, *stops], layout, dtype)))
+
+
+class _Tile(Wrapper):
+    """What a function of boxes gives for one, told by its starts and its stops."""
+
+    def __call__(self, *numbers: int) -> Any:
+        rank = len(numbers) // 2
+        return np.asarray(self.function(tuple(map(slice, numbers[:rank], numbers[rank:]))))
 
 
 def in_memory(part: Callable[[Box], Any], shape: tuple[int, ...], dtype: Any, chunks: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,8 @@ def _column(series: Any) -> Column:
     dtype = with_missing(plain) if series.null_count() else plain
     if dtype != plain:
         series = series.cast(pl.Float64)
+    return Column(series.name, dtype, functools.partial(_rows, series))
 
-    def rows(start: int, stop: int) -> NDArray[Any]:
-        return series.slice(start, stop - start).to_numpy()
 
-    return Column(series.name, dtype, rows)
+def _rows(series: Any, start: int, stop: int) -> NDArray[Any]:
+    return series.slice(start, stop - start).to_numpy()

@@ -1,19 +1,13 @@
-"""Writing arrays into stores of other libraries, a tile at a time."""
+"""Writing arrays into stores of other libraries, now or when `dask.delayed` asks for it."""
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
-import numpy as np
-
-from linnet.arrays.blockwise import called
 from linnet.arrays.core import ArrayBase
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Along, Entry, Node, Number, Operand
+from linnet.arrays.storing import matched, written
 from linnet.bridges.parts import missing
-from linnet.errors import InputError
-from linnet.tiles import Layout
 
 
 def store(
@@ -31,12 +25,11 @@ def store(
     `regions` says where in each target its array goes. With `compute=False` the result is a
     `dask.delayed` that writes when it is computed, which is what xarray makes its own ones of.
     """
-    many = isinstance(sources, tuple | list)
-    arrays, places = (list(sources), list(targets)) if many else ([sources], [targets])
-    where = list(regions) if isinstance(regions, tuple | list) and many else [regions] * len(arrays)
-    if len(arrays) != len(places) or len(arrays) != len(where):
-        raise InputError(f"{len(arrays)} arrays, {len(places)} targets, {len(where)} regions: one for each")
-    nodes = [_written(*each, lock or None) for each in zip(arrays, places, where, strict=True)]
+    for each in sources if isinstance(sources, tuple | list) else [sources]:
+        if not isinstance(each, ArrayBase):
+            raise TypeError(f"store takes arrays of linnet's, not {type(each).__name__}")
+    each_one = zip(*matched(sources, targets, regions), strict=True)
+    nodes = [written(*each, lock or None) for each in each_one]
 
     def write() -> None:
         computed(nodes)
@@ -48,34 +41,3 @@ def store(
     except ImportError as error:
         raise missing("writing later (compute=False)", "linnet[dask]") from error
     return delayed(write)()
-
-
-def _written(array: Any, target: Any, region: Any, lock: Any) -> Node:
-    """A node with a zero for each tile, whose making writes the tile."""
-    if not isinstance(array, ArrayBase):
-        raise TypeError(f"store takes arrays of linnet's, not {type(array).__name__}")
-    node = array.node
-    offsets = _offsets(region, node.shape)
-
-    def put(tile: Any, *starts: int) -> Any:
-        box = tuple(
-            slice(offset + start, offset + start + length)
-            for offset, start, length in zip(offsets, starts, tile.shape, strict=True)
-        )
-        with contextlib.nullcontext() if lock is None else lock:
-            target[box or ...] = tile
-        return np.zeros((1,) * tile.ndim, np.uint8)
-
-    starts: list[Number] = [Entry(axis, edges[:-1]) for axis, edges in enumerate(node.layout.boundaries)]
-    access = tuple(Along(axis) for axis in range(node.ndim))
-    counted = Layout.regular(node.grid, 1)
-    return called(put, (node,), [Operand(0, access), *starts], counted, np.uint8)
-
-
-def _offsets(region: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    if region is None:
-        return (0,) * len(shape)
-    slices = region if isinstance(region, tuple) else (region,)
-    if len(slices) != len(shape) or any(each.step not in (None, 1) for each in slices):
-        raise InputError(f"region {region!r} of an array of shape {shape}: one slice for each axis, no steps")
-    return tuple(each.start or 0 for each in slices)

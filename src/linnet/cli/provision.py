@@ -19,12 +19,17 @@ def provision(
     allow: Annotated[
         list[str] | None, typer.Option(help="A module with kernels that the job may import; repeatable.")
     ] = None,
+    allow_files: Annotated[
+        list[str] | None,
+        typer.Option(help="A folder, file, or beginning of a URL that kernels may use; repeatable."),
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds without work after which a worker goes.")] = 10.0,
     once: Annotated[bool, typer.Option("--once", help="Start those that are missing, and exit.")] = False,
 ) -> None:
     """See to it that a job has workers until it ends. What dies is replaced; the job keeps all it has."""
     from linnet.workers import provisioner
     from linnet.workers.client import attach
+    from linnet.workers.files import check_files
     from linnet.workers.launcher import Limits
     from linnet.workers.launchers import make_launcher
     from linnet.workers.parts import reopened
@@ -36,8 +41,9 @@ def provision(
     parts, spec = reopened(address)
     try:
         check_imports(spec, allow or ())
+        check_files(spec.program, allow_files or ())
         if once:
-            seen = provisioner.provision(parts, made, policy, limits, allow or ())
+            seen = provisioner.provision(parts, made, policy, limits, allow or (), allow_files or ())
             typer.echo(
                 f"{seen.started} workers started, {seen.workers + seen.started} in all; "
                 f"the job is {parts.ledger.status().state}"
@@ -45,6 +51,13 @@ def provision(
             return
     finally:
         parts.close()
-    with attach(address, workers=policy, launcher=made, limits=limits, imports=allow or ()) as job:
+    with attach(
+        address,
+        workers=policy,
+        launcher=made,
+        limits=limits,
+        imports=allow or (),
+        files=allow_files or (),
+    ) as job:
         job.wait()
         typer.echo(str(job.progress()))

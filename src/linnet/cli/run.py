@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linnet.engines import Engine, Outputs
     from linnet.events import Events, Sink
     from linnet.planning.cluster import Cluster
+    from linnet.planning.plan import Plan
     from linnet.programs import BoundProgram
     from linnet.tiles import TiledArray
 
@@ -58,7 +59,8 @@ def run(
             raise InputError(f"--engine {name} under mpiexec: every rank would run the script; use mpi")
         made: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
         events = stack.enter_context(_watched(progress, report, str(script)))
-        stack.enter_context(init(Watched(made, events)))
+        stack.callback(made.close)
+        stack.callback(init(Watched(made, events)).close)  # for all threads of the script
         _run_to_its_end(script)
         if checkpoint is not None:
             made.forget()
@@ -138,6 +140,8 @@ class Watched:
         """Bytes that tiles may take."""
         self.shares_memory = engine.shares_memory
         """Whether its workers have this process's memory."""
+        self.deterministic = engine.deterministic
+        """Whether results have the same bits however many workers there are."""
 
     def run(
         self,
@@ -151,9 +155,22 @@ class Watched:
         return self._engine.run(bound, inputs, out=out, events=events or self._events)
 
     @property
+    def workers(self) -> int:
+        """How many tasks run side by side."""
+        return self._engine.workers
+
+    @property
     def cluster(self) -> Cluster | None:
         """The nodes that programs are planned for."""
         return self._engine.cluster
+
+    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan | None:
+        """As the engine would run it."""
+        return self._engine.plan(bound, inputs)
+
+    def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
 
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """An array for `out`."""

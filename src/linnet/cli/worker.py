@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from typing import Annotated
 
 import typer
@@ -23,6 +22,13 @@ def worker(
     allow: Annotated[
         list[str] | None, typer.Option(help="A module with kernels that the job may import; repeatable.")
     ] = None,
+    allow_files: Annotated[
+        list[str] | None,
+        typer.Option(help="A folder, file, or beginning of a URL that kernels may use; repeatable."),
+    ] = None,
+    grace: Annotated[
+        float, typer.Option(help="Seconds for what it computes, when it is told to stop.")
+    ] = 30.0,
     any_blas: Annotated[
         bool,
         typer.Option("--any-blas", help="Work with another BLAS than the client's."),
@@ -31,6 +37,7 @@ def worker(
     """Work on a job until it ends or there is nothing to do."""
     from linnet.tiles.amounts import amount
     from linnet.workers.launcher import Limits
+    from linnet.workers.leaving import Leaving
     from linnet.workers.serving import serve
     from linnet.workers.worker import Worker
 
@@ -44,11 +51,14 @@ def worker(
         timeout=timeout,
     )
 
+    leaving = Leaving(grace)
+
     def started(made: Worker) -> None:
         nonlocal name
         name = made.name
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: made.stop())
+        leaving.watch(made)
 
-    ending = serve(address, name, limits, allow or (), any_blas=any_blas, started=started)
+    ending = serve(
+        address, name, limits, allow or (), files=allow_files or (), any_blas=any_blas, started=started
+    )
     typer.echo(f"worker {name}: {ending}")

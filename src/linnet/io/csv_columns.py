@@ -28,13 +28,13 @@ WITH_MISSING = ("timestamp", "double", "float", "halffloat")
 """Types that have a value for what is missing: NaN, NaT."""
 
 
-def arrow() -> Any:
-    """pyarrow, or the error that says how to get it."""
+def arrow(what: str = "reading and writing text in columns") -> Any:
+    """pyarrow, or the error that says how to get it, and what needs it."""
     try:
         import pyarrow
         import pyarrow.csv
     except ImportError as error:
-        raise stores.extra("pyarrow", "reading and writing text in columns") from error
+        raise stores.extra("pyarrow", what) from error
     return pyarrow
 
 

@@ -26,6 +26,11 @@ _BATCH = 1 << 14
 """Rows that are moved from columns to rows at once."""
 
 
+def library() -> Any:
+    """pyarrow, or the error that says how to get it."""
+    return arrow("reading and writing Parquet files")
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """What several files of the same columns hold."""
@@ -44,7 +49,7 @@ class Table:
 
 def describe(given: Sequence[Place]) -> Table:
     """What files hold, or folders of files."""
-    arrow()
+    library()
     places = tuple(file for place in given for file in _files(place))
     versions = tuple(stores.size_and_version(place)[1] for place in places)
     groups: list[tuple[int, ...]] = []
@@ -88,7 +93,7 @@ def _metadata(place: Place, version: str) -> Any:
 
 @contextmanager
 def _opened(place: Place, metadata: Any) -> Iterator[Any]:
-    pa = arrow()
+    pa = library()
     import pyarrow.parquet as pq
 
     try:
@@ -111,7 +116,7 @@ def _with_missing(metadata: Any) -> Iterator[str]:
 
 def _dtype(kind: Any, missing: bool) -> np.dtype[Any] | None:
     """The dtype of a column, or None if arrays cannot hold it."""
-    types = arrow().types
+    types = library().types
     if types.is_timestamp(kind):
         return np.dtype(f"M8[{kind.unit}]")
     if types.is_date(kind):
@@ -198,7 +203,7 @@ def _values(column: Any, dtype: np.dtype[Any]) -> Any | None:
     """A column as NumPy's; None if values are missing that the dtype has none for."""
     if column.null_count and dtype.kind not in "fM":
         return None
-    if column.null_count and arrow().types.is_boolean(column.type):
+    if column.null_count and library().types.is_boolean(column.type):
         column = column.cast("float64")
     return column.to_numpy(zero_copy_only=False)
 
@@ -208,7 +213,7 @@ def _values(column: Any, dtype: np.dtype[Any]) -> Any | None:
 
 def encoded(tile: Tile, names: Sequence[str], compression: str | None) -> bytes:
     """Rows as the bytes of a Parquet file with one row group."""
-    pa = arrow()
+    pa = library()
     import pyarrow.parquet as pq
 
     rows = tile.reshape(len(tile), -1)
@@ -229,7 +234,7 @@ def remove(place: Place) -> None:
 
 def joined(journal: Journal, parts: Sequence[Place], compression: str | None) -> None:
     """One file of several, a row group for each; the target from now on."""
-    pa = arrow()
+    pa = library()
     import pyarrow.parquet as pq
 
     beside = journal.folder / "joined"

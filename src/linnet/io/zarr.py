@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -47,6 +48,11 @@ def describe(place: Place) -> Described:
 
 def metadata_text(place: Place, finished: bool = True) -> str:
     """The metadata of an array, as it is stored; an error if a write to it has not ended."""
+    if place.is_local and os.path.isfile(place.url):
+        raise FormatError(
+            f"{place} is a file, and a Zarr array is a folder; files are read by ln.read_csv, "
+            "ln.read_parquet, ln.from_npy, ln.from_npz and ln.from_hdf5"
+        )
     if finished:
         refuse_unfinished(place)
     for name in reversed(_FILES.values()):

@@ -54,6 +54,7 @@ format: dev  ## put the code into the house style
 benchmarks = $(shell grep -l __main__ benchmarks/*.py)
 bench: dev  ## measure what docs/status.md promises (nothing else should run meanwhile)
 	@tools/system-packages.sh benchmarks/scalapack/packages.txt
+	@$(python) -m pip install --quiet --requirement benchmarks/requirements.txt
 	@failed=0; for each in $(benchmarks); do echo "== $$each"; $(python) $$each || failed=1; done; exit $$failed
 
 .PHONY: docs

@@ -126,7 +126,7 @@ def moved(name: str, engine: Driven, side: int) -> list[Row]:
     """Bytes that were moved, against the plan."""
     rows: list[Row] = []
     for what, (bound, inputs) in (("product", product(side, 512)), ("Cholesky", factor(side, 512))):
-        plan = engine.planned(bound, inputs)
+        plan = engine.plan(bound, inputs)
         assert plan is not None
         engine.moved()
         before = held() if name == "ray" and not rows else []

@@ -23,16 +23,17 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from measuring import Row, keep_memory, show
 
+import linnet as ln
 from linnet.algorithms.cholesky import left_looking
 from linnet.algorithms.gemm import gemm
-from linnet.algorithms.qr import qr_factors
+from linnet.arrays.evaluation import Arrays
 from linnet.engines import Threads
 from linnet.programs import BoundProgram, In, Out, tile_program
+from linnet.session.work import Setting
 from linnet.testing.kernels import nap, step
 from linnet.tiles import TiledArray
 from linnet.workers.client import Job, submit
@@ -120,7 +121,7 @@ def _against(
     name: str,
     target: float,
     bound: BoundProgram,
-    inputs: dict[str, TiledArray],
+    inputs: Mapping[str, TiledArray],
     bound_bytes: float,
     sizes: Sizes,
 ) -> list[Row]:
@@ -176,22 +177,9 @@ def product(sizes: Sizes) -> list[Row]:
 def qr(sizes: Sizes) -> list[Row]:
     n = sizes.qr
     a = np.random.default_rng(0).standard_normal((n, n))
-    engine = _Recording()
-    qr_factors(a, engine=engine)
-    (bound, inputs), *_ = engine.runs
-    return _against("QR", 1.4, bound, inputs, n * n * 8, sizes)
-
-
-class _Recording(Threads):
-    """A threads engine that keeps what it was given to run."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.runs: list[tuple[BoundProgram, dict[str, TiledArray]]] = []
-
-    def run(self, bound: BoundProgram, inputs: Mapping[str, TiledArray], **options: Any) -> Any:
-        self.runs.append((bound, dict(inputs)))
-        return super().run(bound, inputs, **options)
+    q, r = ln.linalg.qr(ln.asarray(a))
+    work = Arrays([q.node, r.node]).lowered(Setting())
+    return _against("QR", 1.4, work.bound, work.inputs, n * n * 8, sizes)
 
 
 # ---- what a task costs

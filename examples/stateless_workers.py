@@ -11,7 +11,6 @@ import time
 import numpy as np
 
 import linnet as ln
-from linnet.algorithms.cholesky import left_looking
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.spec import Options
@@ -25,8 +24,7 @@ def main() -> None:
     launcher = Processes()
     with tempfile.TemporaryDirectory() as folder:
         job = ln.submit(
-            left_looking.bind(N=SIZE // TILE),
-            {"A": ln.asarray(a, chunks=TILE)},
+            ln.linalg.cholesky(ln.asarray(a, chunks=TILE)),
             store=folder,
             workers=2,
             launcher=launcher,
@@ -42,7 +40,7 @@ def main() -> None:
         # Whoever has the address can watch, wait and fetch: this could be another process, or tomorrow.
         with ln.attach(job.address) as again:
             again.wait(timeout=60)
-            found = np.tril(again.result()["L"].to_numpy())
+            found = again.result().compute()
             print(again.progress())
         job.delete()
         job.close()

@@ -1,4 +1,4 @@
-"""A sum over many tiles as a tree: own kernels, a nonlinear program, the threads engine.
+"""A sum over many tiles as a tree: own kernels, a nonlinear program, called on an array and run by an engine.
 
 python examples/tree_sum.py
 """
@@ -37,9 +37,14 @@ def tree_sum(A: ln.In, R: ln.Out, P: ln.Temp, N: int):
 
 def main() -> None:
     x = np.random.default_rng(0).standard_normal(1_000_003)
+    print(tree_sum)
+    root = ln.sqrt(tree_sum(ln.asarray(x, chunks=50_000)))  # an array like any other: nothing has run
+    print(f"\n{root!r}: {ln.plan(root).tasks} tasks; norm {root.compute()[0]:.6f}")
+    assert np.isclose(root.compute()[0], np.linalg.norm(x))
+
+    # The same without arrays: bound to its size, asked questions, run by an engine on tiles.
     tiles = TiledArray.from_numpy(x, tile=50_000)
     bound = tree_sum.bind(N=tiles.grid[0])
-    print(tree_sum)
     print(f"\n{bound}: {bound.count()} tasks, {bound.profile().critical_path} steps deep")
     task = ln.Task(statement=1, indices=(0, 2))
     print(f"{task} waits for {bound.parents(task)} and is waited for by {bound.children(task)}")

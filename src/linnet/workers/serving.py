@@ -44,7 +44,7 @@ def serve(
     """Work on a job until there is nothing more to do.
 
     Modules that are `allowed` may be imported, and files under the roots `files` used. `started` is handed
-    the worker before it begins.
+    the worker when everything is set for it, before it begins.
     """
     limits = limits or Limits()
     if limits.cold_start:
@@ -62,9 +62,9 @@ def serve(
             stack.callback(cache.close)
         stack.callback(traffic.close)
         worker = Worker(parts, spec, traffic, limits, name, files)
+        stack.enter_context(one_blas_thread())
         if started is not None:
             started(worker)
-        stack.enter_context(one_blas_thread())
         return worker.run()
 
 

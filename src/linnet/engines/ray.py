@@ -28,6 +28,8 @@ _IN_STORE = 100 * 1024
 
 _STALE = 1.0
 """Seconds after which a worker asks whether an order is still wanted."""
+_NOTICE = 0.25
+"""Seconds after an order was lost: Ray tells of its node a little later."""
 _LOCATING = 2000
 """Milliseconds that looking up where tiles are may take."""
 
@@ -207,6 +209,9 @@ class _Crew:
         self._flying: dict[Any, tuple[int, list[Any]]] = {}
         self._copies: dict[Any, set[str]] = {}
         """Where each object was when it was last looked up."""
+        self._missing: set[str] = set()
+        """Objects that Ray could not find for an order, by name. The cluster may count a node that died as
+        alive for half a minute, and all that is on it as there."""
         self._options: dict[tuple[int, int], Any] = {}
 
     def _pinned(self, node: int) -> dict[str, Any]:
@@ -249,13 +254,17 @@ class _Crew:
         ready, rest = self._ray.wait(waiting, timeout=timeout)
         if ready and rest:
             ready += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
-        return [found for ref in ready if (found := self._opened(ref)) is not None]
+        ends = [end for ref in ready if (end := self._opened(ref)) is not None]
+        if any(isinstance(end.error, Lost) for end in ends):
+            time.sleep(_NOTICE)
+        return ends
 
     def _opened(self, told: Any) -> Ended | None:
         number, parcels = self._flying.pop(told)
         try:
             outcome = self._ray.get(told)
         except self._ray.exceptions.RayError as error:
+            self._missing.update(self._not_found(error))
             return Ended(number, None, Lost(str(error).strip()))
         if outcome is None:  # it waited for one that failed, which is told or will be
             return None
@@ -265,10 +274,16 @@ class _Crew:
         self._copies.update((ref, {outcome.node}) for ref in parcels)
         return Ended(number, outcome, None)
 
+    def _not_found(self, error: Exception) -> list[str]:
+        """The object that could not be found, if that is what went wrong."""
+        cause: Any = getattr(error, "cause", error)  # an order that waited for it has an error of its own
+        return [cause.object_ref_hex] if isinstance(cause, self._ray.exceptions.ObjectLostError) else []
+
     def fetch(self, refs: Sequence[Any]) -> list[Any]:
         try:
             return self._ray.get(list(refs))
         except self._ray.exceptions.RayError as error:
+            self._missing.update(self._not_found(error))
             raise Lost(
                 f"tiles are not on the Ray cluster any more ({str(error).strip()}); compute the array again"
             ) from error
@@ -299,7 +314,8 @@ class _Crew:
         self._flying.clear()
 
     def there(self, refs: Sequence[Any]) -> list[bool]:
-        return _there(refs)
+        found = zip(refs, _there(refs), strict=True)
+        return [there and ref.hex() not in self._missing for ref, there in found]
 
     def gone(self) -> set[int]:
         alive = _nodes()

@@ -36,6 +36,7 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     └── MissingExtraError       (ImportError)   an optional package is missing; says how to install it
 
     ConditionWarning            (RuntimeWarning)  a matrix is singular to working precision
+    CompiledCoreWarning         (RuntimeWarning)  a compiled library is missing: some functions are slow
 """
 
 from __future__ import annotations
@@ -275,6 +276,10 @@ class MissingExtraError(LinnetError, ImportError):
 
 class ConditionWarning(RuntimeWarning):
     """A system was solved whose matrix is singular to working precision."""
+
+
+class CompiledCoreWarning(RuntimeWarning):
+    """A part of the compiled core is missing: results are the same, but some functions are much slower."""
 
 
 def warn_of(condition: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -106,3 +107,22 @@ def test_a_dispatcher_hands_out_one_task_after_another():
     cluster = Cluster(1, workers=10, dispatch=0.5)
     found = simulate(work, cluster, placed(work, cluster, np.zeros(10, np.int32)), np.zeros(10))
     assert sorted(found.start) == [0.5 * (k + 1) for k in range(10)]
+
+
+@pytest.mark.parametrize("compiled", [pytest.param(True, marks=pytest.mark.needs("cc")), False])
+def test_a_placement_that_leaves_something_nowhere_is_refused(compiled, monkeypatch):
+    if not compiled:
+        monkeypatch.setattr(simulation, "library", lambda _: None)
+    work, cluster = CASES["affine"](), Cluster([Node(), Node()])
+    fine = placed(work, cluster, np.zeros(work.count, np.int32))
+    simulate(work, cluster, fine)
+    for wrong in (-1, 2):
+        nodes, homes = fine.nodes.copy(), fine.homes.copy()
+        nodes[3] = wrong
+        with pytest.raises(
+            ValueError, match=rf"is placed on node {wrong} of 2; every task needs a node from 0 to 1"
+        ):
+            simulate(work, cluster, replace(fine, nodes=nodes))
+        homes[work.read[0]] = wrong
+        with pytest.raises(ValueError, match=rf"is read, but its home is node {wrong} of 2"):
+            simulate(work, cluster, replace(fine, homes=homes))

@@ -21,20 +21,24 @@ class Finding:
     """What was found."""
     fault: bool = False
     """Whether Linnet cannot work like this."""
+    slow: bool = False
+    """Whether it works, but slower than it could."""
 
 
 def doctor() -> None:
     """Show what is installed here, what each extra would add, and whether the parts work."""
-    faults = 0
+    faults, slow = 0, False
     for section in (_machine, _packages, _extras, _blas, _kernels, _compiled, _scratch):
         for finding in section():
-            mark = " (!)" if finding.fault else ""
+            mark = " (!)" if finding.fault else " (slow)" if finding.slow else ""
             typer.echo(f"{finding.label:<14} {finding.text}{mark}")
             faults += finding.fault
+            slow = slow or finding.slow
     if faults:
         typer.echo(f"\n{faults} fault{'s' if faults > 1 else ''} found: see the lines marked (!).", err=True)
         raise typer.Exit(1)
-    typer.echo("\nEverything needed is here and works.")
+    works = "Linnet works here, but slower than it could: see the line marked (slow)."
+    typer.echo("\n" + (works if slow else "Everything needed is here and works."))
 
 
 def _machine() -> Iterator[Finding]:
@@ -147,22 +151,33 @@ def _kernels() -> Iterator[Finding]:
 
 
 def _compiled() -> Iterator[Finding]:
+    import warnings
+
     from linnet.engines import compiled as engines
+    from linnet.errors import CompiledCoreWarning
     from linnet.io import compiled as io
     from linnet.kernels import compiled as kernels
     from linnet.planning import compiled as planning
 
-    parts = (
-        kernels.library(), kernels.substitutes(), io.library(),
-        planning.library("simulate"), planning.library("place"), engines.library(),
-    )  # fmt: skip
-    if all(parts):
-        text = "here: triangles are solved, bands are chased, text is parsed and plans are made in C"
-    elif kernels.CHASE.exists():
-        text = "built for another machine, or in part; install Linnet anew, from source"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CompiledCoreWarning)  # it is said below
+        parts = {
+            "chase": kernels.library(),
+            "substitute": kernels.substitutes(),
+            "fields": io.library(),
+            "simulate": planning.library("simulate"),
+            "place": planning.library("place"),
+            "runs": engines.library(),
+        }
+    missing = [name for name, library in parts.items() if library is None]
+    if not missing:
+        text = "here: small triangles, bands of matrices, numbers in text, plans and simulations are in C"
     else:
-        text = "not built: much is slower. Install a C compiler, then Linnet anew, from source"
-    yield Finding("compiled core", text)
+        text = (
+            f"{', '.join(missing)} missing, or built from other sources or for another machine: some "
+            "functions are many times slower. Install a C compiler, then Linnet anew, from source"
+        )
+    yield Finding("compiled core", text, slow=bool(missing))
 
 
 def _scratch() -> Iterator[Finding]:

@@ -74,6 +74,24 @@ def task_seconds(work: Workload, cluster: Cluster, nodes: Nodes) -> Seconds:
     return work.flops / rates[nodes] + cluster.within.latency + sizes / cluster.within.bandwidth
 
 
+def check_placement(work: Workload, cluster: Cluster, placement: Placement) -> None:
+    """Refuse a placement that leaves something nowhere: the compiled simulation reads it as it is."""
+    nodes, homes = placement.nodes, placement.homes
+    if nodes.size and not (nodes.min() >= 0 and nodes.max() < cluster.count):
+        wrong = int(np.flatnonzero((nodes < 0) | (nodes >= cluster.count))[0])
+        raise ValueError(
+            f"{work.tasks.task(wrong)} is placed on node {nodes[wrong]} of {cluster.count}; every task "
+            f"needs a node from 0 to {cluster.count - 1}"
+        )
+    read = homes[work.read]
+    if read.size and not (read.min() >= 0 and read.max() < cluster.count):
+        wrong = int(work.read[np.flatnonzero((read < 0) | (read >= cluster.count))[0]])
+        raise ValueError(
+            f"{work.key(wrong)} is read, but its home is node {homes[wrong]} of {cluster.count}; every tile "
+            f"that is read needs a home from 0 to {cluster.count - 1}"
+        )
+
+
 class _Prepared:
     """Tiles on nodes as pairs, each with a number: what a simulation goes through."""
 
@@ -82,6 +100,7 @@ class _Prepared:
     ) -> None:
         count, tiles, nodes = work.count, work.tiles, cluster.count
         self.work, self.cluster = work, cluster
+        check_placement(work, cluster, placement)
         self.node = np.ascontiguousarray(placement.nodes, np.int32)
         self.rank = np.empty(count, np.int64)
         self.rank[work.order] = np.arange(count)

@@ -14,6 +14,7 @@ import threadpoolctl
 from linnet.errors import JobError
 from linnet.kernels.blas import one_blas_thread
 from linnet.kernels.callables import allow
+from linnet.kernels.compiled import identity
 from linnet.kernels.fortran import routine
 from linnet.tiles.amounts import total_memory
 from linnet.tiles.codec import Compression
@@ -117,10 +118,10 @@ def warm_up(spec: JobSpec) -> None:
 
 
 def blas_core() -> str:
-    """The name of the BLAS core in use: with another, bits of results may differ."""
+    """The names of the BLAS core and of the compiled core in use: with others, bits may differ."""
     libraries: list[dict[str, str]] = threadpoolctl.threadpool_info()
     found = {f"{each['internal_api']}/{each.get('architecture', '')}" for each in libraries}
-    return " ".join(sorted(found))
+    return " ".join([*sorted(found), identity()])
 
 
 def check_blas(spec: JobSpec, any_blas: bool) -> None:
@@ -128,6 +129,6 @@ def check_blas(spec: JobSpec, any_blas: bool) -> None:
     here = blas_core()
     if spec.options.blas and not any_blas and here != spec.options.blas:
         raise JobError(
-            f"the job was begun with the BLAS {spec.options.blas!r}, this worker has {here!r}: results could "
-            "differ in their last bits; allow it with --any-blas"
+            f"the job was begun with the BLAS and compiled core {spec.options.blas!r}, this worker has "
+            f"{here!r}: results could differ in their last bits; allow it with --any-blas"
         )

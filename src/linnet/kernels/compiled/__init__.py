@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 import importlib
 import threading
 from pathlib import Path
 
 import numpy as np
 
-from linnet.tiles.libraries import loaded
+from linnet.tiles.libraries import built_from, loaded
 
 CHASE, SUBSTITUTE = (Path(__file__).with_name(name) for name in ("chase.so", "substitute.so"))
 """Where the build puts the libraries; they are not there if no compiler was."""
@@ -79,6 +80,17 @@ def substitutes() -> ctypes.CDLL | None:
         found.linnet_substitute_room.argtypes = (ctypes.c_int64, ctypes.c_int64)
         found.linnet_substitute_room.restype = ctypes.c_int64
     return found
+
+
+def identity() -> str:
+    """What the compiled kernels were built from, in a word; with others, bits of results may differ.
+
+    >>> identity().startswith("core/")
+    True
+    """
+    libraries = [each for each in (library(), substitutes()) if each is not None]
+    text = " ".join(built_from(each) for each in libraries)
+    return f"core/{hashlib.sha256(text.encode()).hexdigest()[:12]}" if libraries else "core/python"
 
 
 def run_chase(compiled: ctypes.CDLL, chase: Chase, item: int) -> None:

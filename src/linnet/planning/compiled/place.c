@@ -10,6 +10,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define NO_MEMORY (-1)
+#define NO_PLACE (-2) /* a task has no node, and nothing that it reads is anywhere */
 #define LATER (-2)
 
 /* Tasks, tiles and the cluster; `_Work` in policies/walks.py is the same. */
@@ -235,6 +236,10 @@ EXPORT int64_t linnet_lshs(const struct work *w, int32_t *node, int32_t *home) {
                     node[task] = (int32_t)n;
                 }
             }
+        }
+        if (node[task] < 0) {
+            marks_close(&sent), marks_close(&options), free(held.bits), free(loads.memory);
+            return NO_PLACE;
         }
         simulated(w, &loads, &held, &sent, home, task, node[task], 1);
         for (int64_t r = w->write_start[task]; r < w->write_start[task + 1]; r++) {

@@ -37,6 +37,10 @@ class _Work(ctypes.Structure):
     )
 
 
+_NO_PLACE = -2
+"""What a compiled walk says where a task has no node and nothing that it reads is anywhere."""
+
+
 @functools.cache
 def _library() -> ctypes.CDLL | None:
     """The compiled walks, or None where they were not built or cannot be loaded."""
@@ -137,5 +141,8 @@ class Walks:
         described = _Work(
             work.count, work.tiles, self.cluster.count, *(column.ctypes.data for column in columns)
         )
-        if getattr(loaded, f"linnet_{name}")(described, *(array.ctypes.data for array in arrays)):
+        said = getattr(loaded, f"linnet_{name}")(described, *(array.ctypes.data for array in arrays))
+        if said == _NO_PLACE:
+            raise ValueError("a task that reads nothing has no node, or a tile that is read has no home")
+        if said:
             raise MemoryError(f"no memory to place {work.count:,} tasks on {self.cluster.count} nodes")

@@ -8,7 +8,7 @@ from typing import Any
 project = "Linnet"
 author = "The Linnet developers"
 copyright = "The Linnet developers, Apache-2.0"
-release = importlib.metadata.version("linnet")
+release = importlib.metadata.version("linnet-array")
 
 extensions = [
     "myst_parser",

@@ -274,6 +274,21 @@ class MissingExtraError(LinnetError, ImportError):
     """An optional package is not installed."""
 
 
+DISTRIBUTION = "linnet-array"
+"""The name that Linnet is installed by: `linnet` on the package index is somebody else's."""
+
+
+def missing_extra(what: str, package: str, extra: str) -> MissingExtraError:
+    """The error where something needs an optional package.
+
+    >>> print(missing_extra("reading Zarr arrays", "zarr", "io"))
+    reading Zarr arrays needs zarr; install it with: pip install "linnet-array[io]"
+    """
+    return MissingExtraError(
+        f'{what} needs {package}; install it with: pip install "{DISTRIBUTION}[{extra}]"'
+    )
+
+
 class ConditionWarning(RuntimeWarning):
     """A system was solved whose matrix is singular to working precision."""
 

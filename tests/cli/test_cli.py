@@ -133,7 +133,7 @@ def test_doctor_reports_what_is_here():
 def test_doctor_says_what_an_extra_would_add(monkeypatch):
     monkeypatch.setattr(doctor, "requirements", lambda: {None: ["numpy"], "plot": ["no-such-package-here"]})
     result = invoke("doctor")
-    assert 'without no-such-package-here; pip install "linnet[plot]" adds it' in result.output
+    assert 'without no-such-package-here; pip install "linnet-array[plot]" adds it' in result.output
     assert result.exit_code == 0
 
 
@@ -142,7 +142,7 @@ def test_doctor_fails_on_a_fault(monkeypatch):
     monkeypatch.setattr(kernels, "chol", lambda a: 1 // 0)
     result = invoke("doctor")
     assert result.exit_code == 1
-    assert "missing; pip install linnet (!)" in result.output
+    assert "missing; pip install linnet-array (!)" in result.output
     assert "chol: ZeroDivisionError" in result.output
     assert "2 faults found" in result.output
 

@@ -107,7 +107,10 @@ def test_where_inputs_are_that_stayed_with_ranks():
 
 def test_without_mpi4py(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
-    with pytest.raises(MissingExtraError, match=r"needs mpi4py and an MPI: pip install 'linnet\[mpi\]'"):
+    with pytest.raises(
+        MissingExtraError,
+        match=r'needs mpi4py and an MPI; install it with: pip install "linnet-array\[mpi\]"',
+    ):
         peers.library()
 
 

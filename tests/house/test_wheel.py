@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 def test_the_wheel_installs_and_runs_by_itself(fresh, root: Path):
     there = fresh()
     there.uv("build", "--quiet", "--wheel", "--out-dir", str(there.path / "dist"), str(root))
-    (wheel,) = (there.path / "dist").glob("linnet-*.whl")
+    (wheel,) = (there.path / "dist").glob("linnet_array-*.whl")
 
     names = zipfile.ZipFile(wheel).namelist()
     assert "linnet/py.typed" in names
@@ -25,7 +25,7 @@ def test_the_wheel_installs_and_runs_by_itself(fresh, root: Path):
     there.install(str(wheel))
     where = there.python("-c", "import linnet; print(linnet.__file__)")
     assert str(there.path) in where
-    assert importlib.metadata.version("linnet") in there.command("linnet", "--version")
+    assert importlib.metadata.version("linnet-array") in there.command("linnet", "--version")
     report = there.command("linnet", "doctor")
     assert "numpy" in report
     assert "matplotlib" in report, "doctor should say what the extra `plot` would add"

@@ -26,7 +26,7 @@ def test_a_missing_package_is_named_with_its_extra(
     (tmp_path / "x").write_text("1")
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        ln.MissingExtraError, match=rf"needs {package}; install it with `pip install linnet\[io\]`"
+        ln.MissingExtraError, match=rf'needs {package}; install it with: pip install "linnet-array\[io\]"'
     ):
         CASES[package](tmp_path)
 

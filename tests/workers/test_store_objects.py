@@ -271,7 +271,9 @@ class TestOptions:
 
     def test_a_missing_package_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "obstore.store", None)
-        with pytest.raises(MissingExtraError, match=r"need the package obstore: pip install 'linnet\[s3\]'"):
+        with pytest.raises(
+            MissingExtraError, match=r'needs obstore; install it with: pip install "linnet-array\[s3\]"'
+        ):
             open_store("s3://bucket")
 
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from linnet.arrays.core import ArrayBase, recut_as, wrap
 from linnet.bridges.columns import NUMBERS, Column, line, matrix, refused, with_missing
-from linnet.bridges.parts import missing
-from linnet.errors import InputError
+from linnet.errors import InputError, missing_extra
 
 # ---- in
 
@@ -81,7 +80,7 @@ def to_arrow(x: Any, names: Sequence[str] | None = None) -> Any:
     try:
         import pyarrow as pa
     except ImportError as error:
-        raise missing("to_arrow", "linnet[io]") from error
+        raise missing_extra("to_arrow", "pyarrow", "io") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_arrow takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
     array = wrap(x.node)

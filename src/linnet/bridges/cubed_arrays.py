@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.core import ArrayBase, recut_as, wrap
-from linnet.bridges.parts import Box, from_boxes, from_chunks, missing
+from linnet.bridges.parts import Box, from_boxes, from_chunks
+from linnet.errors import MissingExtraError
 
 
 class _Computed:
@@ -63,7 +64,7 @@ def to_cubed(x: Any, spec: Any = None) -> Any:
     try:
         import cubed
     except ImportError as error:
-        raise missing("to_cubed", "cubed") from error
+        raise MissingExtraError("to_cubed needs cubed; install it with: pip install cubed") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_cubed takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
     array = wrap(recut_as(x.node, tuple(max(sizes) for sizes in x.chunks)))  # pyright: ignore[reportAttributeAccessIssue]

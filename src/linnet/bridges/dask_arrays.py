@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.core import ArrayBase, recut_as, wrap
-from linnet.bridges.parts import Box, from_boxes, from_chunks, missing
+from linnet.bridges.parts import Box, from_boxes, from_chunks
+from linnet.errors import missing_extra
 
 
 def converted(obj: Any, chunks: Any) -> Any:
@@ -81,7 +82,7 @@ def to_dask(x: Any) -> Any:
     try:
         import dask.array as da
     except ImportError as error:
-        raise missing("to_dask", "linnet[dask]") from error
+        raise missing_extra("to_dask", "dask", "dask") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_dask takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
     array = wrap(x.node)  # what is assigned to x later is no concern of the blocks

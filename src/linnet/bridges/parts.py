@@ -13,7 +13,6 @@ from linnet.arrays.blockwise import called
 from linnet.arrays.core import checked, wrap, wrapped
 from linnet.arrays.expression import Entry, Number
 from linnet.arrays.repeating import repeatable
-from linnet.errors import MissingExtraError
 from linnet.kernels.callables import Wrapper
 from linnet.tiles import Layout
 from linnet.tiles.layout import from_sizes
@@ -59,10 +58,3 @@ def from_chunks(chunks: tuple[tuple[int, ...], ...]) -> Layout:
     """
     kept = [[int(size) for size in sizes if size] for sizes in chunks]
     return Layout(tuple(from_sizes(sizes) if sizes else (0, 0) for sizes in kept))
-
-
-def missing(what: str, install: str) -> MissingExtraError:
-    """The error for a package that is not there, with what installs it."""
-    return MissingExtraError(
-        f"{what} needs a package that is missing; install it with `pip install {install}`"
-    )

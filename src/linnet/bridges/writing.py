@@ -7,7 +7,7 @@ from typing import Any
 from linnet.arrays.core import ArrayBase
 from linnet.arrays.evaluation import computed
 from linnet.arrays.storing import matched, written
-from linnet.bridges.parts import missing
+from linnet.errors import missing_extra
 
 
 def store(
@@ -39,5 +39,5 @@ def store(
     try:
         from dask.delayed import delayed
     except ImportError as error:
-        raise missing("writing later (compute=False)", "linnet[dask]") from error
+        raise missing_extra("writing later (compute=False)", "dask", "dask") from error
     return delayed(write)()

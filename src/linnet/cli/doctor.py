@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import typer
 
+from linnet.errors import DISTRIBUTION
+
 _REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:.*;.*\bextra\s*==\s*[\"'](?P<extra>[^\"']+)[\"'])?")
 
 
@@ -61,8 +63,8 @@ def requirements() -> dict[str | None, list[str]]:
     from importlib.metadata import metadata, requires
 
     found: dict[str | None, list[str]] = {None: []}
-    found.update({extra: [] for extra in metadata("linnet").get_all("Provides-Extra") or []})
-    for line in requires("linnet") or []:
+    found.update({extra: [] for extra in metadata(DISTRIBUTION).get_all("Provides-Extra") or []})
+    for line in requires(DISTRIBUTION) or []:
         matched = _REQUIREMENT.match(line)
         if matched:
             found.setdefault(matched["extra"], []).append(matched["name"])
@@ -79,9 +81,16 @@ def _version(package: str) -> str | None:
 
 
 def _packages() -> Iterator[Finding]:
-    for package in ["linnet", *requirements()[None]]:
+    for package in [DISTRIBUTION, *requirements()[None]]:
         found = _version(package)
-        yield Finding(package, found or "missing; pip install linnet", fault=found is None)
+        yield Finding(package, found or f"missing; pip install {DISTRIBUTION}", fault=found is None)
+    if _version("linnet") is not None:
+        yield Finding(
+            "linnet",
+            f"a package of somebody else, which puts its files where ours are: pip uninstall linnet, then "
+            f"pip install --force-reinstall {DISTRIBUTION}",
+            fault=True,
+        )
 
 
 def _extras() -> Iterator[Finding]:
@@ -91,7 +100,7 @@ def _extras() -> Iterator[Finding]:
         versions = {package: _version(package) for package in packages}
         missing = [package for package, version in versions.items() if version is None]
         if missing:
-            text = f'without {", ".join(missing)}; pip install "linnet[{extra}]" adds it'
+            text = f'without {", ".join(missing)}; pip install "{DISTRIBUTION}[{extra}]" adds it'
         else:
             text = ", ".join(f"{package} {version}" for package, version in versions.items())
         yield Finding(f"extra {extra}", text)

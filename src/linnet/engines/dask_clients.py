@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from linnet.engines.guarding import check_guarded
 from linnet.engines.reaching import DASK, reach, unreachable
-from linnet.errors import InputError, MissingExtraError
+from linnet.errors import InputError, missing_extra
 from linnet.tiles import amount
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def found_client(
     try:
         import distributed
     except ImportError as error:
-        raise MissingExtraError(
-            'engine "dask" needs distributed; install it with: pip install "linnet[dask]"'
-        ) from error
+        raise missing_extra('engine "dask"', "distributed", "dask") from error
     if client is not None:
         if not isinstance(client, distributed.Client):
             raise InputError(f"client={client!r}: give a distributed.Client")

@@ -19,7 +19,7 @@ from linnet.engines.driving_engine import Driven
 from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
 from linnet.engines.reaching import RAY, reach, unreachable
 from linnet.engines.remote_tiles import Lost
-from linnet.errors import JobError, MissingExtraError
+from linnet.errors import JobError, missing_extra
 from linnet.planning.cluster import Node
 from linnet.tiles import Tile, amount, count
 
@@ -117,9 +117,7 @@ def _ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise MissingExtraError(
-            'engine "ray" needs ray; install it with: pip install "linnet[ray]"'
-        ) from error
+        raise missing_extra('engine "ray"', "ray", "ray") from error
     return ray
 
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from linnet.errors import FileDeniedError, FileError, FileMissingError, MissingExtraError
+from linnet.errors import FileDeniedError, FileError, FileMissingError, MissingExtraError, missing_extra
 from linnet.io.clients import is_plain, keywords
 from linnet.io.places import Place
 
@@ -39,7 +39,7 @@ _stores: dict[str, Any] = {}
 
 def extra(package: str, what: str) -> MissingExtraError:
     """The error for a package that is not installed."""
-    return MissingExtraError(f"{what} needs {package}; install it with `pip install linnet[io]`")
+    return missing_extra(what, package, "io")
 
 
 def library() -> Any:

@@ -11,7 +11,7 @@ import islpy as isl
 import numpy as np
 import numpy.typing as npt
 
-from linnet.errors import MissingExtraError, ProgramError
+from linnet.errors import ProgramError, missing_extra
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
 from linnet.programs.enumeration import Enumerator, TooManyRows
 from linnet.programs.grammar import In, Temp
@@ -59,9 +59,7 @@ class Profile:
         try:
             from matplotlib.figure import Figure
         except ImportError as error:
-            raise MissingExtraError(
-                "drawing needs matplotlib; install it with `pip install linnet[plot]`"
-            ) from error
+            raise missing_extra("drawing", "matplotlib", "plot") from error
         figure: Any = Figure(figsize=(7.5, 3.4), layout="constrained")
         left: Any = figure.add_subplot()
         right: Any = left.twinx()

@@ -35,7 +35,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from linnet.errors import DamagedTileError, InputError, MissingExtraError
+from linnet.errors import DamagedTileError, InputError, missing_extra
 
 Buffer = bytes | bytearray | memoryview
 """Bytes somewhere in memory."""
@@ -270,9 +270,7 @@ def _package(compression: Compression) -> Any:
         return importlib.import_module(_PACKAGES[compression])
     except ImportError:
         package = _PACKAGES[compression].partition(".")[0]
-        raise MissingExtraError(
-            f"compression={compression!r} needs the package {package}: pip install 'linnet[compression]'"
-        ) from None
+        raise missing_extra(f"compression={compression!r}", package, "compression") from None
 
 
 def _compressed(payload: Buffer, compression: Compression) -> tuple[int, Buffer]:

@@ -64,7 +64,7 @@ def open_store(url: str | Path, **options: Any) -> Store:
     |---|---|
     | a path, `file:///a/path` | a directory, made if it is not there |
     | `memory://name` | the memory of this process |
-    | `s3://bucket/prefix`, `gs://…`, `az://…` | an object store; `pip install 'linnet[s3]'` |
+    | `s3://bucket/prefix`, `gs://…`, `az://…` | an object store; `pip install "linnet-array[s3]"` |
     | `https://host/path` | what a web server has there, for reading |
 
     Options of object stores stand in the URL (`?endpoint=https://host:port&region=…`) or are given as

@@ -33,7 +33,7 @@ from linnet.engines.mpi.root import Held, Root
 from linnet.engines.mpi.root_part import RootPart
 from linnet.engines.remote_tiles import RemoteTiles
 from linnet.engines.threads import available_cores
-from linnet.errors import InputError, JobError
+from linnet.errors import DISTRIBUTION, InputError, JobError
 from linnet.events import Events, Sink
 from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster, Node
@@ -300,7 +300,7 @@ def _serve(peers: Peers) -> NoReturn:
 def _cores(peers: Peers) -> list[int]:
     """How many tasks each rank should run at a time; an error if ranks do not go together."""
     shared = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    versions = [platform.python_version(), version("linnet"), np.__version__]
+    versions = [platform.python_version(), version(DISTRIBUTION), np.__version__]
     told = peers.told_by_all([available_cores(), _digest([socket.gethostname(), *shared]), _digest(versions)])
     if len(set(told[:, 2].tolist())) > 1:
         raise JobError(

@@ -32,7 +32,7 @@ from linnet.engines.mpi.messages import (
     tile_header,
     unpacked,
 )
-from linnet.errors import InputError, MissingExtraError
+from linnet.errors import InputError, MissingExtraError, missing_extra
 
 _HEAD, _BODY = 1, 2
 """Tags: of headers, and of bodies that follow one."""
@@ -313,9 +313,9 @@ def library() -> Any:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
         from mpi4py import MPI  # pyright: ignore
     except ImportError as error:
+        told = missing_extra('engine "mpi"', "mpi4py and an MPI", "mpi")
         raise MissingExtraError(
-            "the engine 'mpi' needs mpi4py and an MPI: pip install 'linnet[mpi]' (which brings MPICH), "
-            f"or mpi4py for the MPI of your cluster ({error})"
+            f"{told} (which brings MPICH), or mpi4py for the MPI of your cluster ({error})"
         ) from None
     if not MPI.Is_initialized():
         _check_launcher(MPI.Get_library_version())

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from linnet.errors import MissingExtraError
+from linnet.errors import missing_extra
 from linnet.workers.launcher import Limits, Order
 
 
@@ -26,9 +26,7 @@ class Lithops:
         try:
             lithops = importlib.import_module("lithops")
         except ImportError:
-            raise MissingExtraError(
-                "the launcher 'lithops' needs the package lithops: pip install 'linnet[lithops]'"
-            ) from None
+            raise missing_extra('launcher "lithops"', "lithops", "lithops") from None
         given = None if config is None else dict(config)
         self._executor: Any = lithops.FunctionExecutor(config=given, **options)
         self._calls: dict[str, Any] = {}

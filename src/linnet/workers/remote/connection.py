@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import msgpack
 
-from linnet.errors import MissingExtraError, StoreError
+from linnet.errors import StoreError, missing_extra
 from linnet.workers.address import without_secret
 from linnet.workers.patience import seconds_left
 
@@ -282,7 +282,7 @@ def _library(url: str) -> Any:
     try:
         import redis
     except ImportError as error:
-        raise MissingExtraError(f"{url} needs redis; install it with `pip install linnet[redis]`") from error
+        raise missing_extra(url, "redis", "redis") from error
     return redis
 
 

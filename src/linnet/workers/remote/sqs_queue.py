@@ -26,7 +26,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from linnet.errors import AddressError, MissingExtraError, StoreError, WireError
+from linnet.errors import AddressError, StoreError, WireError, missing_extra
 from linnet.workers.names import named
 from linnet.workers.queue import Entry, Lease, QueueSize
 
@@ -259,7 +259,7 @@ def _client(url: str, region: str) -> tuple[Any, Any]:
         boto3: Any = importlib.import_module("boto3")
         errors: Any = importlib.import_module("botocore.exceptions")
     except ImportError as error:
-        raise MissingExtraError(f"{url} needs boto3; install it with `pip install linnet[sqs]`") from error
+        raise missing_extra(url, "boto3", "sqs") from error
     return boto3.client("sqs", region_name=region), (errors.BotoCoreError, errors.ClientError)
 
 

@@ -22,7 +22,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from linnet.errors import InputError, MissingExtraError, MissingTileError, StoreError
+from linnet.errors import InputError, MissingTileError, StoreError, missing_extra
 from linnet.io.clients import keywords
 from linnet.tiles.codec import Buffer
 from linnet.workers.stores.keys import checked, checked_prefix
@@ -156,7 +156,7 @@ def _obstore() -> tuple[Any, type[Exception]]:
     try:
         return import_module("obstore.store").from_url, import_module("obstore.exceptions").BaseError
     except ImportError:
-        raise MissingExtraError("object stores need the package obstore: pip install 'linnet[s3]'") from None
+        raise missing_extra("an object store", "obstore", "s3") from None
 
 
 def _told(url: str, given: Mapping[str, Any]) -> str:

@@ -282,3 +282,32 @@ def hangs(x):
 def hanging(A: In, B: Out, N: int):
     for i in range(N):
         B[i] = hangs(A[i])
+
+
+@kernel("jobs_seizing", shape=lambda x: x)
+def seizes(x):
+    """`x + 1`, but a 13 makes it wait inside of C without giving back the interpreter's lock."""
+    if (x == 13).any():
+        Path(os.environ["JOBS_HUNG"]).touch()
+        ctypes.PyDLL(None).sleep(600)
+    return x + 1
+
+
+@tile_program
+def seizing(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = seizes(A[i])
+
+
+@kernel("jobs_held_up", shape=lambda x: x)
+def waits(x):
+    """`x + 1`, but a 13 waits for a file."""
+    while (x == 13).any() and not Path(os.environ["JOBS_HELD"]).exists():
+        time.sleep(0.02)
+    return x + 1
+
+
+@tile_program
+def held_up(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = waits(A[i])

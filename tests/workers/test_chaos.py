@@ -1,34 +1,44 @@
-"""Workers killed at random, many times, over jobs of many kinds: every result has the bits of a quiet run."""
+"""Jobs of many kinds that are disturbed at random, many times: every result has the bits of a quiet run.
+
+Workers are killed and stopped, tiles rot or get other names, a second client cancels and resumes the job, another
+one wants its name, the machine is started anew, answers of the server are lost. Between these jobs there are some
+whose kernels hang, exit or kill. Each has a time by which it must have ended, right or with a clear error.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
 import random
-import signal
+import time
 
+import job_kernels
 import numpy as np
 import pytest
+from disturbances import MOVED, Disturber
 from job_samples import undisturbed
+from servers.lossy import LossyProxy
 
 import linnet as ln
 from linnet import linalg
 from linnet.algorithms.cholesky import cholesky, left_looking
 from linnet.engines import Threads
+from linnet.errors import JobFailedError, KernelError
 from linnet.tiles import TiledArray
-from linnet.workers.client import submit
+from linnet.workers.client import attach, submit
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]
 
-KILLS = 200
-MERCY = 6
-"""Kills in a row before something must be done: where workers take longer to start than they live, no job ends."""
+KILLS = int(os.environ.get("LINNET_CHAOS_KILLS", "200"))
+ENDS = 600.0
+"""Seconds by which each job must have ended."""
 LIMITS = Limits(timeout=20, cache=2**27)
 QUICK = Options(lease=1.5, grace=0.5)
+EVERYWHERE = ("stop", "second_client", "rot", "rename", "same_name")
 
 
 class Recording(Threads):
@@ -65,49 +75,100 @@ def programs():
             yield f"{name} {number}", bound, inputs
 
 
-def disturbed(bound, inputs, launcher, rng, places):
-    """The outputs of a job whose workers are killed until it ends, and how many were."""
-    killed = fruitless = done = 0
-    with submit(bound, inputs, launcher=launcher, workers=3, limits=LIMITS, options=QUICK, **places) as job:
-        while not job.done(rng.uniform(0.05, 0.6)):
-            pids, before, done = launcher.pids, done, job.progress().done
-            fruitless = 0 if done > before else fruitless
-            if fruitless < MERCY and (len(pids) > 1 or (pids and rng.random() < 0.2)):
-                os.kill(rng.choice(pids), signal.SIGKILL)
-                killed += 1
-                fruitless += 1
-        job.wait(120)
-        found = {
-            name: {index: np.array(tile) for index, tile in job.result().tiles(name).items()}
-            for name in job.result()
-        }
-        left = {key.split("/")[1] for key, _ in open_parts(job.address).store.list(f"{job.folder}/")}
-        assert left <= {*found, *inputs}, "a finished job leaves its inputs and outputs only"
+def disturbed(given, rng, places, kinds):
+    """The outputs of a job that is disturbed until it ends, and what was done to it."""
+    launcher = Processes()
+    crew = {"launcher": launcher, "workers": 3, "limits": LIMITS}
+    job = submit(*given, options=QUICK, **crew, **places)
+    end = time.monotonic() + ENDS
+    disturber = Disturber(job, given, launcher, rng, places, lambda address: attach(address, **crew))
+    while not disturber.job.done(rng.uniform(0.05, 0.6)) and time.monotonic() < end:
+        disturber.disturb(kinds)
+    disturber.go_on()
+    found = disturber.found(end)
+    with disturber.job as job:
+        keys = [key for key, _ in open_parts(job.address).store.list(f"{job.folder}/")]
+        left = {key.split("/")[1] for key in keys if not key.endswith(MOVED)}
+        assert left <= {*found, *given[1]}, "a finished job leaves its inputs and outputs only"
         job.delete()
-    return found, killed
+    return found, disturber
 
 
-def go_through(places, seed):
+def go_through(places, seed, kinds=EVERYWHERE):
     rng = random.Random(seed)
     jobs = list(programs())
     expected = {name: undisturbed(bound, inputs) for name, bound, inputs in jobs}
-    killed = 0
+    killed, counts = 0, {}
     for name, bound, inputs in itertools.cycle(jobs):
-        launcher = Processes()
-        found, more = disturbed(bound, inputs, launcher, rng, places)
-        killed += more
+        found, disturber = disturbed((bound, inputs), rng, places, kinds)
+        killed += disturber.killed
+        for kind, count in disturber.counts.items():
+            counts[kind] = counts.get(kind, 0) + count
         for array, tiles in found.items():
             for index, tile in tiles.items():
                 wanted = expected[name].tiles(array)[index]
                 assert np.array_equal(tile, wanted, equal_nan=True), (name, array, index)
         if killed >= KILLS:
-            return
+            break
+    print(f"\n{killed} kills; {counts}")
+    if KILLS >= 200:
+        assert set(kinds) <= set(counts), f"not everything happened: {counts}"
 
 
-def test_two_hundred_kills_on_the_embedded_parts(store):
-    go_through({"store": store}, seed=1)
+def unruly(places, tmp_path, monkeypatch):
+    """Kernels that hang, exit, vanish and kill, each in a job of its own, with workers as processes."""
+    monkeypatch.setenv("JOBS_HUNG", str(tmp_path / "hung"))
+    monkeypatch.setenv("JOBS_FATAL", str(tmp_path / "fatal"))
+    (tmp_path / "fatal").write_text("2")
+    tasks = {"A": TiledArray.from_numpy(np.arange(16.0), 1)}
+    limited = Options(lease=1.5, grace=0.5, task_seconds=3.0)
+    crew = {"launcher": "processes", "limits": LIMITS, "options": limited, **places}
+    for program, error, words in (
+        (job_kernels.hanging, KernelError, r"task 0\.13 took longer than task_seconds=3"),
+        (job_kernels.seizing, KernelError, r"task 0\.13 took longer than task_seconds=3"),
+        (job_kernels.exiting, KernelError, "raised SystemExit: 0"),
+        (job_kernels.vanishing, JobFailedError, r"task 0\.13 ended the process"),
+    ):
+        with submit(program.bind(N=16), tasks, **crew) as job:
+            with pytest.raises(error, match=words):
+                job.wait(ENDS)
+            job.delete()
+    with submit(job_kernels.killing_once.bind(N=16), tasks, **crew) as job:
+        job.wait(ENDS)
+        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(16.0) + 1)
+        job.delete()
 
 
-def test_two_hundred_kills_on_redis_and_s3(redis_server, s3):
-    go_through({"store": s3, "ledger": redis_server.url}, seed=2)
+def test_two_hundred_kills_on_the_embedded_parts(store, tmp_path, monkeypatch):
+    go_through({"store": store}, 1, (*EVERYWHERE, "reboot"))
+    unruly({"store": store}, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def lossy(redis_server):
+    with LossyProxy(redis_server.port, share=0.002, seed=3) as proxy:
+        yield proxy
+
+
+def test_two_hundred_kills_on_redis_and_s3(redis_server, lossy, s3, tmp_path, monkeypatch):
+    places = {"store": s3, "ledger": f"redis://127.0.0.1:{lossy.port}/0"}
+    go_through(places, 2)
+    unruly(places, tmp_path, monkeypatch)
+    assert lossy.lost > 0
+    assert not redis_server.client().keys("*")
+
+
+def test_two_hundred_kills_on_sqs_and_s3(redis_server, lossy, moto_server, s3, tmp_path, monkeypatch):
+    """The queue is SQS; the ledger needs a server of its own."""
+    for name, value in moto_server.environment.items():
+        if name == "AWS_ENDPOINT_URL":
+            monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", value)
+    places = {
+        "store": s3,
+        "ledger": f"redis://127.0.0.1:{lossy.port}/0",
+        "queue": "sqs://us-east-1/chaos",
+    }
+    go_through(places, 4)
+    unruly(places, tmp_path, monkeypatch)
+    assert lossy.lost > 0
     assert not redis_server.client().keys("*")

@@ -309,6 +309,34 @@ class SameEpoch(ModelLedger):
         return as_class(SameEpoch, super().copy())
 
 
+class CancelledLoses(ModelLedger):
+    """Lets tasks be done while the job is cancelled, but marks none of their children."""
+
+    def _complete(self, one):
+        cancelled = self._running.state == "cancelled"
+        return super()._complete(one._replace(children=[]) if cancelled else one)
+
+    def copy(self):
+        return as_class(CancelledLoses, super().copy())
+
+
+class CancelledIsFinished(ModelLedger):
+    """Takes a cancelled job for one that has ended, and forgets what is ready."""
+
+    def halt(self, state, reason):
+        super().halt(state, reason)
+        for task in self._tasks.values():
+            task.ready = False
+
+    def resume(self):
+        self._running.epoch += 1
+        self._running.state = "running"
+        return []
+
+    def copy(self):
+        return as_class(CancelledIsFinished, super().copy())
+
+
 def as_class(kind, made):
     made.__class__ = kind
     return made
@@ -345,16 +373,52 @@ def test_a_ledger_that_decides_wrongly_is_found_out(monkeypatch, ledger, parents
     [
         (Denies, ONE, 1, {"unheard": 1, "halts": 1}),
         (ResumesByWord, ONE, 1, {"faults": 1, "halts": 1}),
+        (CancelledLoses, CHAIN, 1, {"halts": 1}),
+        (CancelledIsFinished, ONE, 1, {"halts": 1}),
+        (Counting, ONE, 1, {"unheard": 1}),
+        (LastWins, ONE, 2, {"unheard": 1, "faults": 1}),
         pytest.param(SameEpoch, CHAIN, 2, {"losses": 1, "halts": 1}, marks=pytest.mark.slow),
     ],
 )
-def test_a_ledger_that_resumes_wrongly_is_found_out(monkeypatch, ledger, parents, workers, disturbed):
+def test_a_ledger_wrong_in_cancelling_resuming_or_lost_answers_is_found_out(
+    monkeypatch, ledger, parents, workers, disturbed
+):
     monkeypatch.setattr(exploration, "ModelLedger", ledger)
     try:
         found = explored(parents, workers, **{"faults": 0, **disturbed})
     except AssertionError:
         return
     assert found.stuck
+
+
+def test_a_worker_that_does_not_ask_again_is_found_out(monkeypatch):
+    """It takes a step whose answer was lost for one that was not taken, and goes on with another task."""
+
+    def gives_up(world, worker):
+        world.advance(worker)
+        hand = world.hands[worker]
+        if hand.lease is not None and hand.step != "idle":
+            world.queue.remove([hand.lease])
+        world.hands[worker] = type(hand)()
+
+    def never(world):
+        """Nobody looks for what was forgotten."""
+
+    monkeypatch.setattr(World, "advance_unheard", gives_up)
+    monkeypatch.setattr(World, "hear_of_overdue", never)
+    assert explored(CHAIN, workers=1, faults=0, unheard=1).stuck
+
+
+def test_a_cache_that_is_not_asked_for_the_token_after_a_resume_is_found_out(monkeypatch):
+    """Tiles of an old epoch are held, and read in place of those that were made again."""
+
+    def oldest(world, tile):
+        held = sorted(each for each in world.cached if each[0] == tile[0])
+        return held[0] if held else (tile if tile in world.tiles else None)
+
+    monkeypatch.setattr(World, "read", oldest)
+    with pytest.raises(AssertionError, match="but was told"):
+        explored(CHAIN, workers=2, faults=1, halts=1, cache=True)
 
 
 def test_a_cache_that_takes_one_attempt_for_another_is_found_out(monkeypatch):

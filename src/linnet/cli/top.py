@@ -50,10 +50,19 @@ class Look:
             f"{seconds:.1f} s, {rate:,.1f} tasks/s"
         )
 
+    @property
+    def remarks(self) -> list[str]:
+        """Why it ended, and which tasks take far too long."""
+        from linnet.workers.report import slow_tasks
+
+        alive = [each for each in self.workers if self.condition(each) == "at work"]
+        slow = [f"task {name} is in its kernel for {s:.0f} s" for name, s in slow_tasks(alive).items()]
+        return [f"reason: {self.status.reason}", *slow] if self.status.reason else slow
+
     def condition(self, worker: WorkerInfo) -> str:
         """What is known of a worker."""
         if worker.left:
-            return "left"
+            return "died" if worker.died else "left"
         silent = self.status.now - worker.beat
         return "at work" if silent <= _SILENCE else f"silent for {silent:.0f} s"
 
@@ -137,13 +146,14 @@ def drawn(seen: Look) -> rich.console.Group:
             table.add_row(*map(Text, row))
         tables.append(table)
     bar = ProgressBar(total=max(seen.status.total, 1), completed=seen.status.done)
-    return Group(Text(seen.headline), bar, Text(), tables[0], Text(), tables[1])
+    remarks = [Text(remark) for remark in seen.remarks]
+    return Group(Text(seen.headline), *remarks, bar, Text(), tables[0], Text(), tables[1])
 
 
 def _print_all(seen: Look) -> None:
     typer.echo(seen.headline)
-    if seen.status.reason:
-        typer.echo(f"reason: {seen.status.reason}")
+    for remark in seen.remarks:
+        typer.echo(remark)
     for heads, rows in seen.tables():
         if rows:
             widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]

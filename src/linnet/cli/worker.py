@@ -26,6 +26,10 @@ def worker(
         list[str] | None,
         typer.Option(help="A folder, file, or beginning of a URL that kernels may use; repeatable."),
     ] = None,
+    secrets: Annotated[
+        str | None,
+        typer.Option(help="File of mode 0600 with secret variables of the environment, which is removed."),
+    ] = None,
     grace: Annotated[
         float, typer.Option(help="Seconds for what it computes, when it is told to stop.")
     ] = 30.0,
@@ -38,6 +42,7 @@ def worker(
     from linnet.tiles.amounts import amount
     from linnet.workers.launcher import Limits
     from linnet.workers.leaving import Leaving
+    from linnet.workers.secrets import take
     from linnet.workers.serving import serve
     from linnet.workers.worker import Worker
 
@@ -51,6 +56,8 @@ def worker(
         timeout=timeout,
     )
 
+    if secrets is not None:
+        take(secrets)
     leaving = Leaving(grace)
 
     def started(made: Worker) -> None:

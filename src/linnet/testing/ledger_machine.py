@@ -190,9 +190,14 @@ class LedgerMachine(RuleBasedStateMachine):
         names = [self.pick(data, "touched")]
         assert self.real.touch(names, worker).state == self.model.touch(names, worker).state
 
-    @rule(worker=st.sampled_from(WORKERS))
-    def leave(self, worker: str) -> None:
-        self.both("leave", worker)
+    @rule(worker=st.sampled_from(WORKERS), died=st.booleans())
+    def leave(self, worker: str, died: bool) -> None:
+        self.real.leave(worker, died=died)
+        self.model.leave(worker, died=died)
+        ends = [
+            {each.name: (each.left, each.died) for each in of.workers()} for of in (self.real, self.model)
+        ]
+        assert ends[0] == ends[1]
 
     @rule(seconds=st.sampled_from([50, 250, 10_000]))
     def overdue(self, seconds: float) -> None:

@@ -330,6 +330,18 @@ class LedgerSuite(LedgerCreationSuite, LedgerTilesSuite, LedgerDeathsSuite, Ledg
         (found,) = ledger.workers()
         assert dict(found.facts) == {"tasks": 4, "read": 2**40}
 
+    def test_a_worker_that_died_is_told_apart_from_one_that_left(self, ledger: Ledger) -> None:
+        for name in ("a/1", "b/2", "c/3"):
+            ledger.touch([], name)
+        ledger.leave("a/1")
+        ledger.leave("a/1", died=True)  # seen to have ended, after it said goodbye
+        ledger.leave("b/2", died=True)
+        found = {each.name: (each.left, each.died) for each in ledger.workers()}
+        assert found == {"a/1": (True, False), "b/2": (True, True), "c/3": (False, False)}
+        assert [each.name for each in ledger.workers(60)] == ["c/3"]
+        ledger.touch([], "b/2")  # it did not
+        assert [(each.name, each.died) for each in ledger.workers(60)] == [("b/2", False), ("c/3", False)]
+
     def test_a_worker_that_left_is_silent(self, ledger: Ledger) -> None:
         ledger.touch([], "there/1")
         ledger.computing("0.1", begun(ledger, "0.1", worker="there/1").token)

@@ -335,12 +335,13 @@ class ModelLedger:
             if self._task(name).ready:
                 self._tasks[name].since = self._now()
         known = self._workers.get(worker, WorkerInfo(worker, worker.rpartition("/")[0], self._now()))
-        self._workers[worker] = replace(known, beat=self._now(), left=False, facts=dict(facts))
+        self._workers[worker] = replace(known, beat=self._now(), left=False, died=False, facts=dict(facts))
         return self.status()
 
-    def leave(self, worker: str) -> None:
-        if worker in self._workers:
-            self._workers[worker] = replace(self._workers[worker], left=True)
+    def leave(self, worker: str, *, died: bool = False) -> None:
+        known = self._workers.get(worker)
+        if known is not None and not known.left:
+            self._workers[worker] = replace(known, left=True, died=died)
 
     def workers(self, within: float | None = None) -> list[WorkerInfo]:
         since = self._now() - (within or 0)

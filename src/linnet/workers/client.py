@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -14,7 +13,6 @@ from typing import Any
 from linnet.errors import (
     AddressError,
     DamagedLedgerError,
-    JobError,
     LinnetError,
     StoreError,
     warn_of,
@@ -23,8 +21,9 @@ from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray
 from linnet.workers.address import Address, default_store
 from linnet.workers.cache import clear_cache
+from linnet.workers.crew import Crew
 from linnet.workers.failures import ended_with
-from linnet.workers.files import check_files, places
+from linnet.workers.files import places
 from linnet.workers.gate import Gate
 from linnet.workers.keeping import Keeper
 from linnet.workers.launcher import Launcher, Limits
@@ -33,14 +32,21 @@ from linnet.workers.ledger import Status
 from linnet.workers.parts import Parts, reopened
 from linnet.workers.patience import within
 from linnet.workers.progress import Progress
-from linnet.workers.provisioner import Policy, Sample, Trials, policy_of, provision
+from linnet.workers.provisioner import Policy, Sample, policy_of
 from linnet.workers.queue import Entry
 from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
 from linnet.workers.results import StoredTiles, asked_for, outputs, stored, sweep
-from linnet.workers.serving import check_imports
 from linnet.workers.spec import Asked, JobSpec, Options, spec_key
-from linnet.workers.submission import abandon, borrowing, check_memory, claimed, job_spec, store_inputs
+from linnet.workers.submission import (
+    abandon,
+    borrowing,
+    check_arguments,
+    check_memory,
+    claimed,
+    job_spec,
+    store_inputs,
+)
 
 _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
@@ -48,12 +54,8 @@ _LEAST = 0.5
 """Seconds that the ledger gets to answer, at least;"""
 _ANSWER = 10.0
 """and at most, where nobody said how long to wait."""
-_STUCK = 5.0
-"""Seconds that the ledger may fail before workers that failed, too, are told of."""
 _FAREWELL = 3.0
-"""Seconds that workers get to leave a job that has ended and is deleted."""
-_PERIOD = 0.5
-"""Seconds between looks of the provisioner."""
+"""Seconds that workers get to leave a job that has ended, before it is deleted or told of."""
 
 
 class Job:
@@ -71,17 +73,13 @@ class Job:
     ) -> None:
         self._parts = parts
         self._spec = spec
-        self._launcher = launcher
-        self._policy = policy
-        self._limits = limits
-        self._imports, self._files = imports, files
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._stuck_since: float | None = None
-        """Since when workers cannot be seen to, because the ledger fails."""
+        self._crew = Crew(parts, spec, launcher, policy, limits, imports, files)
         self._dropped = False
-        self.trace: list[Sample] = []
-        """What the provisioner saw, about twice a second."""
+
+    @property
+    def trace(self) -> list[Sample]:
+        """What the provisioner of this client saw, about twice a second."""
+        return self._crew.trace
 
     @property
     def address(self) -> str:
@@ -118,22 +116,13 @@ class Job:
         deadline = time.monotonic() + seconds
         pause = _POLL[0]
         while (status := self._status(max(deadline - time.monotonic(), _LEAST))).state == "running":
-            self._look_at_workers()
+            self._crew.check()
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
             time.sleep(min(left, pause))
             pause = min(1.5 * pause, _POLL[1])
         return status
-
-    def _look_at_workers(self) -> None:
-        """Where workers fail and the ledger cannot be written to, nobody else could say so."""
-        since, problem = self._stuck_since, self._launcher.problem() if self._launcher is not None else None
-        if since is None or problem is None or time.monotonic() - since < _STUCK:
-            return
-        if not self._parts.ledger.workers(within=self._policy.silence):
-            self._end()
-            raise JobError(f"no worker is alive: {problem}")
 
     def lines(self, after: int) -> tuple[list[str], int]:
         """Events that workers told, as lines, from a position on; and the position to ask from next."""
@@ -144,7 +133,7 @@ class Job:
         with within(_ANSWER):
             status = self._parts.ledger.status()
             size = self._parts.queue.size()
-            alive = len(self._parts.ledger.workers(within=self._policy.silence))
+            alive = len(self._parts.ledger.workers(within=self._crew.policy.silence))
         return Progress(
             state=status.state,
             done=status.done,
@@ -168,6 +157,8 @@ class Job:
     ) -> Path:
         """Write a page about the job, one HTML file; `marks` are drawn into its picture."""
         ledger = self._parts.ledger
+        with suppress(LinnetError):
+            self._crew.wait_for_records(_FAREWELL)
         made = Report(
             self.address, self._spec, ledger.status(), ledger.workers(), self.trace, marks, list(notes)
         )
@@ -220,11 +211,13 @@ class Job:
 
     def cancel(self) -> None:
         """Stop the job; workers leave. What is done is kept, and `resume` goes on."""
+        self._crew.make_way()
         self._parts.ledger.halt("cancelled", "cancelled by its client")
         self._end()
 
     def resume(self, *, workers: int | tuple[int, int] | Policy | None = None) -> None:
         """Go on after anything: a failure, a stop, the loss of every worker, of tiles, of the ledger."""
+        self._crew.make_way()
         self._end()
         try:
             self._parts.ledger.status()
@@ -236,7 +229,7 @@ class Job:
         self._parts.queue.clear()
         self._parts.queue.put([Entry(name, self._spec.priority(name)) for name in ready])
         if workers is not None:
-            self._policy = policy_of(workers)
+            self._crew.policy = policy_of(workers)
         self.provision()
 
     def delete(self, *, keep: Iterable[StoredTiles] = ()) -> None:
@@ -245,12 +238,13 @@ class Job:
         Outputs to `keep` stay in the store; so do inputs that belong to another job.
         """
         if not self._dropped:  # somebody may have broken off an earlier call
+            self._crew.make_way()
             with suppress(AddressError, DamagedLedgerError):  # then workers go by themselves
                 patience = _FAREWELL
                 if self._parts.ledger.status().state == "running":
                     self.cancel()
-                    patience = self._policy.silence
-                self._see_workers_off(patience)
+                    patience = self._crew.policy.silence
+                self._crew.see_off(patience)
             self._end()
         kept = {key for tiles in keep for key in tiles.stored_keys()}
         store = self._parts.store
@@ -260,67 +254,32 @@ class Job:
             self._dropped = True
             self._parts.queue.drop()
         self._parts.ledger.drop()
-        store.delete([spec_key(self.name)])  # last: until then the name is taken
-
-    def _see_workers_off(self, seconds: float) -> None:
-        """Give workers time to see that the job is over: what they write after a deletion would stay."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            for name in self._launcher.ended() if self._launcher is not None else ():
-                self._parts.ledger.leave(name)
-            if not self._parts.ledger.workers(within=self._policy.silence):
-                return
-            time.sleep(_POLL[0])
+        store.delete([spec_key(self.name)])  # until then the name is taken
+        # Who wrote meanwhile, and hears only now that there is no such job, deletes what it wrote, if no
+        # specification is there; what was written before that went is deleted here.
+        store.delete([key for key, _ in store.list(f"{self.folder}/") if key not in kept])
 
     # ---- workers
 
     def provision(self) -> None:
         """Let this process see to it that there are workers, while the job runs."""
-        if self._launcher is None:
-            return
-        check_imports(self._spec, self._imports)
-        check_files(self._spec.program, self._files)
-        # What befell workers before the job was resumed says nothing of those to come.
-        trials = Trials(self._launcher.problem())
-        self._stop.clear()
-        self._stuck_since = None
-        self._thread = threading.Thread(
-            target=self._provision, args=(trials,), name="provisioner", daemon=True
-        )
-        self._thread.start()
-
-    def _provision(self, trials: Trials) -> None:
-        assert self._launcher is not None
-        given = self._limits, self._imports, self._files, trials
-        while not self._stop.is_set():
-            try:
-                with within(_ANSWER):
-                    sample = provision(self._parts, self._launcher, self._policy, *given)
-                self.trace.append(sample)
-                self._stuck_since = None
-            except (LinnetError, OSError):
-                # The ledger does not answer now; workers go on, and so does this.
-                self._stuck_since = self._stuck_since or time.monotonic()
-            self._stop.wait(_PERIOD)
+        self._crew.start()
 
     def _end(self) -> None:
-        """Start no more workers; tidy up after a finished job."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-            # The job is finished all the same, and delete() takes what is left; or the ledger is lost.
-            with suppress(StoreError, AddressError):
-                if self._parts.ledger.status().state == "finished":
-                    sweep(self._parts, self._spec)
+        """Start no more workers; tidy up after a job that has ended."""
+        if not self._crew.stop():
+            return
+        # A finished job is finished all the same, and delete() takes what is left; or the ledger is lost.
+        with suppress(StoreError, AddressError):
+            state = self._parts.ledger.status().state
+            if state != "running":
+                self._crew.kill_later()
+            if state == "finished":
+                sweep(self._parts, self._spec)
 
     def close(self) -> None:
         """Let go of the job; its workers go on."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
-        if self._launcher is not None:
-            self._launcher.close()
+        self._crew.close()
         self._parts.close()
 
     def __enter__(self) -> Job:
@@ -363,11 +322,13 @@ def submit(
     Inputs that are results of another job in the same store are read where they are, as are those that
     `keeper` keeps there; all others are copied into the store.
     """
-    limits = limits or Limits()
+    limits, options = limits or Limits(), options or Options()
+    check_arguments(limits, options, store=store, files=files)
+    policy = policy_of(workers)
     address = Address(
         str(store if store is not None else default_store()), name or os.urandom(8).hex(), ledger, queue
     )
-    spec = job_spec(bound, inputs, options or Options(), asked, gate)
+    spec = job_spec(bound, inputs, options, asked, gate)
     if limits.memory is not None:
         check_memory(spec, limits.memory)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
@@ -379,7 +340,7 @@ def submit(
         if spec.total:
             parts.queue.put([Entry("@", spec.priority("@"))])
         roots = places(spec.program) if files is None else files
-        job = Job(parts, spec, made, policy_of(workers), limits, spec.options.imports, roots)
+        job = Job(parts, spec, made, policy, limits, spec.options.imports, roots)
         job.provision()
     except BaseException:  # Ctrl-C, a store that is full
         abandon(parts)
@@ -402,10 +363,13 @@ def attach(
     modules named in `imports`, and use files under the roots named in `files`, and no others, whatever the
     job asks for.
     """
+    limits = limits or Limits()
+    check_arguments(limits, Options(), imports=imports, files=files)
+    policy = policy_of(workers or 1)
     with within(_ANSWER):
         parts, spec = reopened(address)
     made = make_launcher(launcher) if isinstance(launcher, str) else launcher
-    job = Job(parts, spec, made, policy_of(workers or 1), limits or Limits(), imports, files)
+    job = Job(parts, spec, made, policy, limits, imports, files)
     if workers:
         job.provision()
     return job

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Literal
@@ -17,7 +17,7 @@ from linnet.workers.ledger import PAGE, Completion
 from linnet.workers.names import Seed, name_of, named
 from linnet.workers.parts import Parts
 from linnet.workers.queue import Entry, Lease
-from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.spec import JobSpec, spec_key, tile_key
 from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
 
@@ -34,6 +34,7 @@ class Completions:
         self._teller = teller
         self._ledger, self._queue = parts.ledger, parts.queue
         self._folder = parts.folder
+        self._store, self._job = parts.store, parts.address.job
         self._spec, self._calls, self._traffic = spec, calls, traffic
 
     def write(self, attempt: Attempt) -> None:
@@ -45,12 +46,14 @@ class Completions:
             (tile,) = self._traffic.read([tile_key(self._folder, gate.tile, attempt.token)])
             attempt.calls_for_more = calls_for_more(tile)
 
-    def complete(self, attempts: Sequence[Attempt], claim: int) -> list[Lease]:
+    def complete(self, attempts: Sequence[Attempt], claim: int) -> tuple[list[Lease], int]:
         """Tell the ledger, put ready children into the queue, take the tasks out of it.
 
-        Up to `claim` of the children are leased at once: their leases are returned.
+        Up to `claim` of the children are leased at once: their leases are returned, and how many tasks
+        were done by this, and not by others before.
         """
         late: list[Attempt] = []
+        first = 0
         over: list[Lease] = []
         void: list[Lease] = []
         with self._ledger.grouped():
@@ -61,6 +64,7 @@ class Completions:
                     ready.update(dict.fromkeys(done.ready))
                 if done.token == attempt.token:
                     self._teller.finished(attempt)
+                    first += not isinstance(attempt.task, Seed)
                 else:
                     late.append(attempt)
                 if attempt.lease is not None:
@@ -75,7 +79,7 @@ class Completions:
         for attempt in late:
             # Another attempt was first: nobody will ever read these tiles.
             self._delete(tile_key(self._folder, key, attempt.token) for key in self._outputs(attempt.name))
-        return leases
+        return leases, first
 
     def _completion(self, attempt: Attempt) -> Completion:
         """The last page of children of an attempt; those before it are told at once."""
@@ -124,6 +128,24 @@ class Completions:
         """Delete tiles; what the store does not delete now is swept away when the job is finished."""
         with suppress(StoreError):
             self._traffic.delete(keys)
+
+    def delete_of_deleted(self, attempts: Mapping[int, str]) -> None:
+        """The job was deleted while its ledger was not looked at: delete what these attempts wrote.
+
+        A ledger that was lost is built anew from such tiles, so they stay where the job does.
+        """
+        with suppress(StoreError):
+            if not self._is_stored():
+                written = ((key, token) for token, name in attempts.items() for key in self._outputs(name))
+                self._delete(tile_key(self._folder, key, token) for key, token in written)
+
+    def _is_stored(self) -> bool:
+        """Whether the job is in its store; another one may have its name by now."""
+        try:
+            there = JobSpec.from_bytes(memoryview(self._store.get(spec_key(self._job))))
+        except MissingTileError:
+            return False
+        return there.identity == self._spec.identity
 
     def _outputs(self, name: str) -> list[TileKey]:
         task = named(name)

@@ -10,7 +10,7 @@ import os
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, cast, runtime_checkable
 
 from linnet.errors import InputError
 
@@ -24,6 +24,19 @@ def check_number(name: str, given: object, least: float, expected: str) -> None:
     """
     if not isinstance(given, int | float) or isinstance(given, bool) or not given >= least:
         raise InputError(f"{name}={given!r}: give {expected}")
+
+
+def check_texts(name: str, given: object, expected: str) -> None:
+    """Refuse what is no sequence of texts; a single text would be taken for one of its characters each.
+
+    >>> check_texts("files", "/data", "roots")
+    Traceback (most recent call last):
+    linnet.errors.InputError: files='/data': give a list of roots
+    """
+    if not isinstance(given, list | tuple) or not all(
+        isinstance(each, str) for each in cast("Sequence[object]", given)
+    ):
+        raise InputError(f"{name}={given!r}: give a list of {expected}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +106,18 @@ class Launcher(Protocol):
 
     def close(self) -> None:
         """Let go of what it holds; workers go on."""
+        ...
+
+
+@runtime_checkable
+class Killing(Protocol):
+    """A launcher that can also end workers."""
+
+    def kill(self, names: Sequence[str]) -> None:
+        """End those of these workers that it started and that still run, at once.
+
+        They had time to leave: a kernel keeps them. What they had in hand is done again by others.
+        """
         ...
 
 

@@ -4,10 +4,15 @@ Python runs handlers of signals in the main thread, between two of its instructi
 hangs, never. So a thread of its own is woken by them, whichever thread they reach: BLAS has some that Python
 does not know. A worker that was told to stop gets some seconds for what it computes; then its process ends. A
 worker may die at any moment, so nothing is lost by that.
+
+A kernel that keeps the interpreter's lock lets none of these threads run. Where tasks have a limit of time, a
+thread of C, which needs no lock, ends the process unless it is put off again and again. Otherwise whoever
+started the worker has to kill it, as clients do.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import socket
@@ -25,6 +30,8 @@ OVER = 5.0
 _FAREWELL = 5.0
 """Seconds to give tasks back."""
 _LOOK = 0.1
+_PUT_OFF = 1.0
+"""Seconds after which the end of the process is put off again."""
 
 
 class Leaving:
@@ -45,6 +52,13 @@ class Leaving:
     def watch(self, worker: Worker) -> None:
         """This is the worker of the process."""
         self._worker = worker
+        self._put_off_end()  # before the first kernel, which may be the one
+
+    def _put_off_end(self) -> None:
+        """Let the process end some time after the limit of a task, if nobody can put that off again."""
+        limit = None if self._worker is None else self._worker.task_seconds
+        if limit is not None:
+            faulthandler.dump_traceback_later(limit + OVER, exit=True)
 
     def _listen(self) -> None:
         while True:
@@ -57,12 +71,17 @@ class Leaving:
             self._worker.stop()
 
     def _watch(self) -> None:
+        put_off = 0.0
         while True:
             time.sleep(_LOOK)
+            if time.monotonic() - put_off > _PUT_OFF:
+                put_off = time.monotonic()
+                self._put_off_end()
             if self._until is None and self._worker is not None and self._worker.is_over:
                 self._until = time.monotonic() + OVER
             if self._until is not None and time.monotonic() > self._until:
                 break
+        faulthandler.cancel_dump_traceback_later()
         assert self._worker is not None
         said = f"linnet: worker {self._worker.name} was told to stop, and a kernel did not return"
         print(said, file=sys.stderr, flush=True)

@@ -31,6 +31,8 @@ from typing import Literal, NamedTuple, Protocol
 State = Literal["running", "finished", "failed", "stopped", "cancelled"]
 
 NO_FACTS: Mapping[str, float] = MappingProxyType({})
+SLOW = "slow:"
+"""How the fact begins that a worker is in a kernel for far too long; the name of the task follows."""
 PAGE = 1000
 """Children that one call of `complete` marks at most."""
 EVERY_STATEMENT = 10**6
@@ -126,9 +128,11 @@ class WorkerInfo:
     beat: float = 0.0
     """When it was last heard of."""
     left: bool = False
-    """Whether it said that it goes."""
+    """Whether it is gone for sure: it said so, or whoever started it saw it end."""
     facts: Mapping[str, float] = field(default_factory=lambda: NO_FACTS)
     """What it counted: tasks, bytes read and written, …"""
+    died: bool = False
+    """Whether it was seen to end without a word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +259,9 @@ class Ledger(Protocol):
         """
         ...
 
-    def leave(self, worker: str) -> None:
-        """The worker goes, in order; what it counted is kept."""
+    def leave(self, worker: str, *, died: bool = False) -> None:
+        """The worker goes, in order, or was seen to have `died`, unless it left before; what it counted is
+        kept."""
         ...
 
     def workers(self, within: float | None = None) -> list[WorkerInfo]:

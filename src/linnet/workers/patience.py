@@ -36,6 +36,11 @@ def seconds_left(most: float) -> float:
     return max(0.0, min(most, _deadline.get() - time.monotonic()))
 
 
+def is_limited() -> bool:
+    """Whether somebody waits for so many seconds only."""
+    return _deadline.get() != math.inf
+
+
 class Patience:
     """Counts from the first failure after a success, for reading and writing apart.
 

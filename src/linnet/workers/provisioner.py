@@ -40,10 +40,17 @@ def policy_of(workers: int | tuple[int, int] | Policy) -> Policy:
     """The policy that a user gave as a number of workers, or as the least and the most."""
     if isinstance(workers, Policy):
         return workers
-    least, most = (workers, workers) if isinstance(workers, int) else workers
-    if not 1 <= least <= most:
-        raise InputError(f"workers={workers!r}: give a number of at least 1, or (least, most)")
-    return Policy(most=most, least=least)
+    both: object = (workers, workers) if isinstance(workers, int) else workers
+    match both:
+        case (int(least), int(most)) if 1 <= least <= most and workers is not True:
+            return Policy(most=most, least=least)
+        case _:
+            raise InputError(f"workers={workers!r}: give a number of at least 1, or (least, most)")
+
+
+def _said(error: Exception) -> str:
+    """What went wrong, in the words of the error; with its kind, if it is none of Linnet's."""
+    return str(error) if isinstance(error, LinnetError) else f"{type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,8 @@ class Trials:
     """
 
     def __init__(self, said: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.started: list[str] = []
+        """Workers that were started."""
         self._said = said
         self._clock = clock
         self._done = 0
@@ -99,6 +108,12 @@ class Trials:
         return f"workers failed {self._failures} times in a row, and no task was done meanwhile: {self._said}"
 
 
+def note_ended(parts: Parts, launcher: Launcher) -> None:
+    """Tell the ledger of workers that the launcher saw end; most of them said so themselves."""
+    for name in launcher.ended():
+        parts.ledger.leave(name, died=True)
+
+
 def provision(
     parts: Parts,
     launcher: Launcher,
@@ -114,8 +129,7 @@ def provision(
     stopped with what they said, unless there are workers of somebody else.
     """
     trials = Trials() if trials is None else trials
-    for name in launcher.ended():
-        parts.ledger.leave(name)
+    note_ended(parts, launcher)
     status = parts.ledger.status()
     trials.look(status, launcher.problem())
     size = parts.queue.size()
@@ -136,9 +150,10 @@ def provision(
             try:
                 address = parts.address
                 launcher.start(Order(address.text, names, limits, imports, files, address.secrets))
-            except (LinnetError, OSError) as error:
-                trials.failed(str(error))
+            except Exception as error:  # launchers call the programs and libraries of others
+                trials.failed(_said(error))
                 for name in names:
                     parts.ledger.leave(name)
                 names = []
+            trials.started += names
     return Sample(status.now, size.ready, size.leased, running, status.done, len(names))

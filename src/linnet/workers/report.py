@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from linnet.tiles.amounts import human
-from linnet.workers.ledger import Status, WorkerInfo
+from linnet.workers.ledger import SLOW, Status, WorkerInfo
 from linnet.workers.provisioner import Sample
 from linnet.workers.spec import JobSpec
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 760, 260, 60, 30
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 300, 60, 30, 44
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 820px; margin: 2em auto; padding: 0 1em; color: #222 }
 table { border-collapse: collapse } td, th { padding: .2em 1em .2em 0; text-align: left }
@@ -80,17 +80,39 @@ class Report:
             ("begun again", f"{max(begun, 0):,} attempts beyond one for each task (seeds among them)"),
             ("workers", f"{len(self.workers)} in all"),
         ]
+        again = sum(kernel_counts(self.status)) - self.status.done
+        if again > 0:
+            lines.append(("done again", f"{again:,} tasks, whose tiles were lost"))
+        if again < 0:
+            lines.append(("done before", f"{-again:,} tasks, before the ledger was built anew"))
         if self.status.reason:
             lines.insert(0, ("reason", self.status.reason))
         return _table([], [[html.escape(label), html.escape(text)] for label, text in lines])
 
     def _kernels(self) -> str:
-        return _table(KERNELS, [map(html.escape, row) for row in kernel_rows(self.spec, self.status)])
+        rows = kernel_rows(self.spec, self.status)
+        seconds = sum(each for _, each in self.status.kinds.values())
+        rows.append(["all", f"{sum(kernel_counts(self.status)):,}", f"{seconds:.2f}", ""])
+        return _table(KERNELS, [map(html.escape, row) for row in rows])
 
     def _workers(self) -> str:
-        ends = {True: "left", False: "<span class='bad'>fell silent</span>"}
-        rows = [[*map(html.escape, worker_row(worker)), ends[worker.left]] for worker in self.workers]
-        return _table([*WORKERS, "end"], rows)
+        rows = [[*worker_row(each), self._end(each)] for each in self.workers]
+        done, told = sum(kernel_counts(self.status)), total(self.workers).get("tasks", 0)
+        if done > told:
+            rows.append(["told by nobody", f"{done - told:,.0f}", "", "", "their workers died, or work now"])
+        if done < told:
+            rows.append(["told before", f"{done - told:,.0f}", "", "", "the ledger was built anew"])
+        rows.append(["all", f"{done:,}", "", "", ""])
+        return _table([*WORKERS, "end"], [map(html.escape, row) for row in rows])
+
+    def _end(self, worker: WorkerInfo) -> str:
+        """What became of a worker."""
+        if worker.left:
+            return "was killed, or crashed" if worker.died else "left"
+        silent = self.status.now - worker.beat > self.spec.options.lease
+        if not worker.facts:
+            return "did not begin" if silent or self.status.state != "running" else "begins"
+        return "fell silent" if silent else "at work"
 
 
 KERNELS = ("kernel", "tasks", "seconds", "ms a task")
@@ -100,16 +122,38 @@ WORKERS = ("worker", "tasks", "read", "written")
 
 
 def kernel_rows(spec: JobSpec, status: Status) -> list[list[str]]:
-    """A row for each kernel of which tasks are done."""
+    """A row for each kernel of which tasks are done; where it makes several arrays, for each of these."""
+    made: dict[tuple[str, str], tuple[int, float]] = {}
+    for number, (tasks, seconds) in sorted(status.kinds.items()):
+        statement = spec.program.statements[number]
+        arrays = ", ".join(dict.fromkeys(access.array for access in statement.writes))
+        before, spent = made.get((statement.kernel, arrays), (0, 0.0))
+        made[statement.kernel, arrays] = before + tasks, spent + seconds
+    kernels = [kernel for kernel, _ in made]
     return [
         [
-            spec.program.statements[statement].kernel,
+            kernel if kernels.count(kernel) == 1 else f"{kernel} (makes {arrays})",
             f"{tasks:,}",
             f"{seconds:.2f}",
             f"{1000 * seconds / max(tasks, 1):.2f}",
         ]
-        for statement, (tasks, seconds) in sorted(status.kinds.items())
+        for (kernel, arrays), (tasks, seconds) in made.items()
     ]
+
+
+def kernel_counts(status: Status) -> list[int]:
+    """Tasks done of each statement; one whose tiles were lost, and that was done again, counts twice."""
+    return [tasks for tasks, _ in status.kinds.values()]
+
+
+def slow_tasks(workers: Sequence[WorkerInfo]) -> dict[str, float]:
+    """Tasks that are in their kernels for far longer than others of their kind were: name and seconds.
+
+    >>> slow_tasks([WorkerInfo("host/1", facts={"tasks": 7.0, "slow:0.13": 80.0})])
+    {'0.13': 80.0}
+    """
+    facts = (fact for worker in workers for fact in worker.facts.items())
+    return {name.removeprefix(SLOW): seconds for name, seconds in facts if name.startswith(SLOW)}
 
 
 def worker_row(worker: WorkerInfo) -> list[str]:
@@ -131,7 +175,8 @@ def total(workers: Sequence[WorkerInfo]) -> dict[str, float]:
     found: dict[str, float] = {}
     for worker in workers:
         for name, value in worker.facts.items():
-            found[name] = found.get(name, 0.0) + value
+            if not name.startswith(SLOW):
+                found[name] = found.get(name, 0.0) + value
     return found
 
 
@@ -186,7 +231,7 @@ def _x(share: float) -> float:
 
 
 def _y(share: float) -> float:
-    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - 12)
+    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)  # above it are the names of the lines
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -23,7 +23,7 @@ from linnet.programs.framing import framed, unframed
 from linnet.programs.urgency import Weights, priority
 from linnet.tiles import Index, Layout, TiledArray, TileKey
 from linnet.workers.gate import Gate
-from linnet.workers.launcher import check_number
+from linnet.workers.launcher import check_number, check_texts
 from linnet.workers.names import Seed, name_of, named
 
 MARK = b"LNTJ"
@@ -123,6 +123,8 @@ class Options:
             raise InputError("lease=inf: give seconds, or nobody would ever take over what a dead worker had")
         if self.compression not in (None, "lz4", "zstd"):
             raise InputError(f"compression={self.compression!r}: give 'zstd', 'lz4' or None")
+        check_texts("imports", self.imports, "names of modules")
+        check_texts("events", self.events, "names of events")
 
     def with_events(self, kinds: Sequence[str]) -> Options:
         """The same, with these kinds of events told."""

@@ -21,6 +21,7 @@ from linnet.tiles.codec import encoded
 from linnet.workers.address import Address
 from linnet.workers.gate import Gate
 from linnet.workers.keeping import Keeper, KeptTiles
+from linnet.workers.launcher import Limits, check_texts
 from linnet.workers.parts import Parts, board, open_parts
 from linnet.workers.results import StoredTiles
 from linnet.workers.serving import blas_core
@@ -29,6 +30,26 @@ from linnet.workers.store import Store, open_store
 
 _LOOKED_AT = 50
 """Tasks of each statement whose need of memory is looked at."""
+
+
+def check_arguments(
+    limits: object,
+    options: object,
+    *,
+    store: object = None,
+    imports: Sequence[str] = (),
+    files: Sequence[str] | None = None,
+) -> None:
+    """Refuse what cannot be meant, before anything is stored."""
+    if store is not None and not isinstance(store, str | os.PathLike):
+        raise InputError(f"store={store!r}: give a directory, or a URL such as s3://bucket/prefix")
+    if not isinstance(limits, Limits):
+        raise InputError(f"limits={limits!r}: give linnet.workers.launcher.Limits(...)")
+    if not isinstance(options, Options):
+        raise InputError(f"options={options!r}: give linnet.workers.spec.Options(...)")
+    check_texts("imports", imports, "names of modules")
+    if files is not None:
+        check_texts("files", files, "roots: folders, files, beginnings of URLs")
 
 
 def job_spec(

@@ -17,19 +17,18 @@ import math
 import queue as queues
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal
 
-from linnet.errors import LinnetError, StoreError
+from linnet.errors import AddressError, LinnetError, StoreError
 from linnet.kernels.blas import limit_this_thread
 from linnet.programs import Task
 from linnet.workers.attempt import Attempt, Batch, Calls
 from linnet.workers.completion import Completions
 from linnet.workers.holding import Holding
 from linnet.workers.launcher import Limits, worker_names
-from linnet.workers.ledger import Status
-from linnet.workers.names import Seed
+from linnet.workers.ledger import SLOW, Status
 from linnet.workers.parts import Parts
 from linnet.workers.quarantine import Interrupted, Quarantine
 from linnet.workers.spec import JobSpec
@@ -53,6 +52,8 @@ _IDLE_LONG = {True: 0.002, False: 0.02}
 """at last, where the queue is on this host, and where it is not."""
 _GIVE_WAY = 0.005
 """Seconds that a worker which has something to compute leaves ready tasks to others, who may have nothing."""
+_FAR = (20.0, 30.0)
+"""A task is told of after so many times its kind's usual time, and so many seconds."""
 _LOOK = 0.1
 """Seconds between looks of an idle worker at what others left undone."""
 
@@ -117,6 +118,10 @@ class Worker:
         self._batch = 1
         self._inside: dict[str, tuple[Attempt, float]] = {}
         """Attempts inside their kernels, and since when."""
+        self._unheard: dict[int, str] = {}
+        """Attempts that wrote tiles of which the ledger does not know yet: tokens and tasks."""
+        self._kinds: Mapping[int, tuple[int, float]] = {}
+        """Of each statement: tasks done, and seconds in their kernels."""
         self._done = 0
         self._longest = 0.0
         self._last_work = self._started = time.monotonic()
@@ -146,6 +151,8 @@ class Worker:
                 thread.join()
             self.say_goodbye()
         if self._error is not None:
+            if isinstance(self._error, AddressError):
+                self._completions.delete_of_deleted(self._unheard)
             raise self._error
         if self._ending == "finished" and self._options.delete:
             self._tidy_up()
@@ -176,6 +183,11 @@ class Worker:
                 self._hand_on(None)
 
     @property
+    def task_seconds(self) -> float | None:
+        """How long a task of its job may take."""
+        return self._options.task_seconds
+
+    @property
     def is_over(self) -> bool:
         """Whether it stops because the job goes on no more."""
         return self._stop.is_set() and self._ending in ("halted", "finished")
@@ -196,7 +208,22 @@ class Worker:
     def _tell(self) -> Status:
         names = [lease.name for lease in self._holding.leases()]
         self._teller.flush()
-        return self._ledger.touch(names, self.name, {**self._traffic.facts, "tasks": float(self._done)})
+        facts = {**self._traffic.facts, "tasks": float(self._done), **self._slow()}
+        status = self._ledger.touch(names, self.name, facts)
+        self._kinds = status.kinds
+        return status
+
+    def _slow(self) -> dict[str, float]:
+        """Tasks that are in their kernels for far longer than others of their kind were, as facts."""
+        found: dict[str, float] = {}
+        for attempt, since in list(self._inside.values()):
+            seconds = time.monotonic() - since
+            if seconds < _FAR[1] or not isinstance(attempt.task, Task):
+                continue
+            tasks, spent = self._kinds.get(attempt.task.statement, (0, 0.0))
+            if tasks and seconds > _FAR[0] * spent / tasks:
+                found[SLOW + attempt.name] = seconds
+        return found
 
     # ---- taking and reading
 
@@ -332,6 +359,7 @@ class Worker:
         start = time.monotonic()
         written: list[Attempt] = []
         for attempt in batch.attempts:
+            self._unheard[attempt.token] = attempt.name
             try:
                 self._completions.write(attempt)
                 self._taker.stored()
@@ -342,9 +370,12 @@ class Worker:
                 self._taker.fail(attempt, self._taker.told(attempt, error))
         if not written:
             return
-        self._holding.claim(self._completions.complete(written, self._goes_on_with()))
+        leases, first = self._completions.complete(written, self._goes_on_with())
+        self._holding.claim(leases)
         self._holding.drop(attempt.name for attempt in written)
-        self._done += sum(not isinstance(attempt.task, Seed) for attempt in written)
+        for attempt in written:
+            self._unheard.pop(attempt.token, None)
+        self._done += first
         self._last_work = time.monotonic()
         batch.took(start)
 

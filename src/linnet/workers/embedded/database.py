@@ -16,11 +16,12 @@ import sqlite3
 import threading
 import time
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from linnet.errors import DamagedLedgerError, JobError, StoreError
+from linnet.workers.patience import is_limited, seconds_left
 
 _NETWORK = {
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs",
@@ -36,9 +37,17 @@ _TIMES = (
     ("job", "SELECT max(max(first, last)) FROM job"),
 )
 """Where times are."""
-_OVER = (("workers", "UPDATE workers SET gone = 1"), ("queue", "UPDATE queue SET ends = 0"))
+_OVER = (("workers", "UPDATE workers SET gone = 2 WHERE gone = 0"), ("queue", "UPDATE queue SET ends = 0"))
 """What is so when the host was started anew."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_LOCKS = Path("/proc/locks")
+_PAUSES = (0.0005, 0.02)
+"""Seconds between tries to get the lock, where somebody waits for so long only; at first and at last."""
+_NO_LIMIT = nullcontext()
+
+
+class HeldLedgerError(StoreError):
+    """A process has the lock of the file, and does not give it back."""
 
 
 class Database:
@@ -63,7 +72,7 @@ class Database:
         try:
             made = os.O_CREAT if create else 0
             self._gate = os.open(self.path.with_suffix(".lock"), os.O_RDWR | made | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._gate, fcntl.LOCK_EX)
+            self._lock_gate()
             try:
                 self._connection = self._connected(create)
                 self._prepare()
@@ -74,7 +83,7 @@ class Database:
             finally:
                 fcntl.flock(self._gate, fcntl.LOCK_UN)
             self._file = os.stat(self.path)
-        except FileNotFoundError:
+        except (FileNotFoundError, HeldLedgerError):
             raise  # deleted a moment ago
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{self.path} cannot be opened: {error}; is the directory writable?") from error
@@ -183,13 +192,57 @@ class Database:
 
     @contextmanager
     def writing(self) -> Generator[sqlite3.Connection]:
-        """A transaction; one inside another, or inside a group, belongs to it."""
-        with self.grouped():
+        """A transaction; one inside another, or inside a group, belongs to it.
+
+        Writers wait for their turn as long as it takes, unless they said how long they would (`within`).
+        """
+        with self._entered() if is_limited() else _NO_LIMIT, self.grouped():
             if not self._begun:
                 fcntl.flock(self._gate, fcntl.LOCK_EX)
                 self._begun = True
                 self._connection.execute("BEGIN IMMEDIATE")
             yield self._connection
+
+    @contextmanager
+    def _entered(self) -> Generator[None]:
+        """Have the lock of the file, or give up in time; other threads may read meanwhile."""
+        pauses = _growing()
+        while True:
+            with self._mutex:
+                self.check()
+                if self._begun or self._try_gate():
+                    try:
+                        yield
+                    finally:
+                        if not self._begun:
+                            fcntl.flock(self._gate, fcntl.LOCK_UN)
+                    return
+            self._pause(next(pauses))
+
+    def _lock_gate(self) -> None:
+        if not is_limited():
+            fcntl.flock(self._gate, fcntl.LOCK_EX)
+            return
+        pauses = _growing()
+        while not self._try_gate():
+            self._pause(next(pauses))
+
+    def _try_gate(self) -> bool:
+        try:
+            fcntl.flock(self._gate, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _pause(self, seconds: float) -> None:
+        if seconds_left(seconds) < seconds:
+            holder = _holder(self._gate)
+            who = "a process" if holder is None else f"process {holder}"
+            raise HeldLedgerError(
+                f"{who} has the ledger of the job, {self.path}, and does not give it back: it was stopped, "
+                "or hangs in a kernel; let it go on, or kill it"
+            )
+        time.sleep(seconds)
 
     def read(self, query: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """The rows that a query finds, as last made durable."""
@@ -231,6 +284,23 @@ class Database:
                 os.unlink(f"{self.path}{suffix}")
         with suppress(FileNotFoundError):
             os.unlink(self.path.with_suffix(".lock"))
+
+
+def _growing() -> Generator[float]:
+    pause, longest = _PAUSES
+    while True:
+        yield pause
+        pause = min(2 * pause, longest)
+
+
+def _holder(file: int) -> int | None:
+    """The process that has the lock of a file, where the system tells."""
+    with suppress(OSError):
+        for line in _LOCKS.read_text().splitlines():
+            _, kind, _, _, process, place, *_ = line.replace("-> ", "").split()
+            if kind == "FLOCK" and place.endswith(f":{os.fstat(file).st_ino}"):
+                return int(process)
+    return None
 
 
 def _text(data: bytes) -> str:

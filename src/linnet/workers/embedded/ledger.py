@@ -94,6 +94,7 @@ class EmbeddedLedger(Upkeep):
 
     def complete(self, completions: Sequence[Completion]) -> list[Completed]:
         with self._database.writing() as tables:
+            self._check_place()  # a worker that was stopped for long may hold a file that nobody else sees
             epoch, known = tables.execute("SELECT epoch, rebuilt FROM job").fetchone()
             valid = [each for each in completions if each.token >> 32 == epoch]
             completing = Completing(tables, valid, self._database.now(), known)

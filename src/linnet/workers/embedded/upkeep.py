@@ -22,6 +22,8 @@ from linnet.workers.ledger import (
 )
 
 WAITING, READY, DONE = 0, 1, 2
+_LEFT, _DIED = 1, 2
+"""How a worker has gone."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS job (
@@ -91,8 +93,7 @@ class Upkeep:
 
     def status(self) -> Status:
         self._database.check()
-        if self._database.is_gone():
-            raise AddressError(f"{self.url} holds no job any more: it was deleted, or lost (then resume it)")
+        self._check_place()
         try:
             ((state, reason, failed, epoch, total, done, begun, first, last),) = self._database.read(
                 "SELECT state, reason, failed, epoch, total, done, begun, first, last FROM job "
@@ -104,6 +105,10 @@ class Upkeep:
         kinds = {n: (tasks, seconds) for n, tasks, seconds in self._database.read("SELECT * FROM kinds")}
         now = self._database.now()
         return Status(state, reason, failed, epoch, total, done, begun, now, first, last, kinds)
+
+    def _check_place(self) -> None:
+        if self._database.is_gone():
+            raise AddressError(f"{self.url} holds no job any more: it was deleted, or lost (then resume it)")
 
     def fail(self, name: str, token: int, reason: str) -> None:
         with self._database.writing() as tables:
@@ -292,9 +297,10 @@ class Upkeep:
             )
         return self.status()
 
-    def leave(self, worker: str) -> None:
+    def leave(self, worker: str, *, died: bool = False) -> None:
+        how = _DIED if died else _LEFT
         with self._database.writing() as tables:
-            tables.execute("UPDATE workers SET gone = 1 WHERE name = ?", (worker,))
+            tables.execute("UPDATE workers SET gone = ? WHERE name = ? AND gone = 0", (how, worker))
 
     def workers(self, within: float | None = None) -> list[WorkerInfo]:
         rows = self._database.read(
@@ -302,7 +308,7 @@ class Upkeep:
         )
         since = -math.inf if within is None else self._database.now() - within
         return [
-            WorkerInfo(name, host, started, beat, bool(gone), json.loads(facts))
+            WorkerInfo(name, host, started, beat, bool(gone), json.loads(facts), gone == _DIED)
             for name, host, started, beat, gone, facts in rows
             if within is None or (beat >= since and not gone)
         ]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from linnet.workers.launcher import Order
@@ -80,6 +81,12 @@ class Processes:
                 return f"worker {name} ended with status {child.returncode}: {said or 'it said nothing'}"
         return None
 
+    def kill(self, names: Sequence[str]) -> None:
+        running = self.running
+        with self._lock:
+            for name in running.keys() & set(names):
+                self._children[name].kill()
+
     def close(self) -> None:
         with self._lock:
             for child in self._children.values():
@@ -96,8 +103,8 @@ class Processes:
         return f"Processes(logs={str(self._logs)!r})"
 
 
-def command(order: Order, name: str) -> list[str]:
-    """The command line of one of the workers; secrets are not in it."""
+def command(order: Order, name: str, secrets: Path | None = None) -> list[str]:
+    """The command line of one of the workers; secrets are not in it, but perhaps the file they are in."""
     limits = order.limits
     options: list[str] = ["--name", name, "--width", str(limits.width), "--timeout", str(limits.timeout)]
     for option, value in (
@@ -109,6 +116,8 @@ def command(order: Order, name: str) -> list[str]:
     ):
         if value is not None:
             options += [option, str(value)]
+    if secrets is not None:
+        options += ["--secrets", str(secrets)]
     for module in order.imports:
         options += ["--allow", module]
     for root in order.files:

@@ -13,6 +13,7 @@ from pathlib import Path
 from linnet.errors import JobError
 from linnet.workers.launcher import Order
 from linnet.workers.launchers.processes import command, environment
+from linnet.workers.secrets import put_aside, secrets_of, without_secrets
 
 _SHOWN = 2000
 
@@ -22,7 +23,8 @@ class Slurm:
 
     `options` go to `sbatch` as they are (`["--partition=short", "--time=2:00:00"]`). A job that Slurm
     takes its node from is not started again by Slurm: the provisioner starts another worker. What workers
-    print goes to files in `logs`, a directory that the nodes can write to.
+    print goes to files in `logs`, a directory that the nodes can write to. Passwords are put there, too, in a
+    file for each worker that only its owner can read, and that the worker removes.
     """
 
     def __init__(
@@ -42,20 +44,33 @@ class Slurm:
         self._logs = Path(logs or tempfile.mkdtemp(prefix="linnet-slurm-"))
         self.jobs: list[str] = []
         """Numbers of the Slurm jobs that were submitted."""
+        self._of: dict[str, str] = {}
+        """Of each worker."""
+        self._aside: dict[str, Path] = {}
+        """Files with the secrets of workers, which these remove when they begin."""
 
     def start(self, order: Order) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
+        shared = environment()
+        secrets = secrets_of(shared, order.secrets)
         for name in order.names:
+            # Slurm would keep what is in the environment in its own files.
+            aside = put_aside(secrets, self._logs) if secrets else None
             done = subprocess.run(
-                self._call(name, command(order, name)),
-                env={**environment(), **order.secrets},
+                self._call(name, command(order, name, aside)),
+                env=without_secrets(shared),
                 capture_output=True,
                 text=True,
                 check=False,
             )
             if done.returncode:
+                if aside is not None:
+                    aside.unlink()
                 raise JobError(f"sbatch took no worker: {done.stderr.strip() or done.stdout.strip()}")
-            self.jobs.append(done.stdout.strip().partition(";")[0])
+            if aside is not None:
+                self._aside[name] = aside
+            self._of[name] = done.stdout.strip().partition(";")[0]
+            self.jobs.append(self._of[name])
 
     def _call(self, name: str, worker: Sequence[str]) -> list[str]:
         log = self._logs / f"{name.replace('/', '-')}.log"
@@ -72,6 +87,15 @@ class Slurm:
             if "linnet: error" in said or "Traceback" in said:
                 return f"worker {log.stem}: {said[-_SHOWN:].strip()}"
         return None
+
+    def kill(self, names: Sequence[str]) -> None:
+        for name in names:
+            if name in self._aside:
+                self._aside[name].unlink(missing_ok=True)
+        jobs = [self._of[name] for name in names if name in self._of]
+        if jobs:
+            scancel = str(Path(self._sbatch).with_name("scancel"))
+            subprocess.run([scancel, "--quiet", *jobs], env=environment(), capture_output=True, check=False)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -171,16 +171,18 @@ class RedisLedger:
     def touch(self, names: Sequence[str], worker: str, facts: Mapping[str, float] = NO_FACTS) -> Status:
         return _status(self._run(upkeep.TOUCH, list(names), worker, json.dumps(dict(facts))))
 
-    def leave(self, worker: str) -> None:
-        self._server.run(upkeep.LEAVE, worker)
+    def leave(self, worker: str, *, died: bool = False) -> None:
+        self._server.run(upkeep.LEAVE, worker, "died" if died else "left")
 
     def workers(self, within: float | None = None) -> list[WorkerInfo]:
         now, found = self._run(upkeep.WORKERS)
         since = -math.inf if within is None else now - within
         infos = [
-            WorkerInfo(name, name.rpartition("/")[0], started, beat, left, json.loads(facts))
-            for name, (started, beat, left, facts) in found
-            if within is None or (beat >= since and not left)
+            WorkerInfo(
+                name, name.rpartition("/")[0], started, beat, bool(gone), json.loads(facts), gone == "died"
+            )
+            for name, (started, beat, gone, facts) in found
+            if within is None or (beat >= since and not gone)
         ]
         return sorted(infos, key=lambda info: info.started)
 

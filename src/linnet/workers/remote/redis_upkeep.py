@@ -180,9 +180,9 @@ LEAVE = Script(
     COMMON
     + """
 local text = call('HGET', WORKERS, A[1])
-if text then
-  local info = cmsgpack.unpack(text)
-  info[3] = true
+local info = text and cmsgpack.unpack(text)
+if info and not info[3] then
+  info[3] = A[2]
   call('HSET', WORKERS, A[1], cmsgpack.pack(info))
 end
 """

@@ -81,7 +81,7 @@ def test_queue_and_ledger_on_servers_with_passwords_of_their_own(start_redis, tm
     ) as job:
         assert "hush" not in job.address
         assert "quiet" not in job.address
-        job.wait(60)
+        job.wait(150)
         assert job.progress().done == 20
 
 

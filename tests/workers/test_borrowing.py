@@ -7,7 +7,7 @@ import time
 import msgpack
 import numpy as np
 import pytest
-from job_samples import matrix
+from job_samples import matrix, workers_left
 
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
@@ -41,7 +41,7 @@ def copied(store, job):
 def first(store):
     """A finished job; its result is X + 1 in six tiles."""
     with given(ln.asarray(X, chunks=(2, 3)) + 1, store=store) as job:
-        job.wait(60)
+        job.wait(150)
         yield job
 
 
@@ -60,7 +60,7 @@ def test_results_stay_until_their_job_is_deleted(store, first):
     result = first.result()
     before = keys(store, first)
     with given(result * 2, store=store) as job:
-        job.wait(60)
+        job.wait(150)
     assert keys(store, first) == before
     first.delete()
     assert keys(store, first) == []
@@ -84,7 +84,7 @@ def test_a_program_borrows_too(store):
         found = job.stored()["O"]
     tiles = TiledArray(Layout.regular((20, 20), 10), np.dtype(float), found, fill=0)
     with submit(cholesky.bind(N=2), {"A": tiles}, store=store, launcher="threads", options=QUICK) as again:
-        again.wait(60)
+        again.wait(150)
         assert again.spec.inputs["A"].absent == {(0, 1)}
         assert copied(store, again) == []
 
@@ -123,7 +123,7 @@ def test_a_job_whose_loan_was_deleted_fails_and_says_whose_it_was(store, first):
             rf"an input of the job cannot be read: \w+\[\d, \d\] is tile \w+\[\d, \d\] of job {first.folder} "
         )
         with pytest.raises(JobFailedError, match=words + ".*only that job can compute it"):
-            job.wait(60)
+            job.wait(150)
 
 
 def test_a_lost_ledger_of_a_borrower_is_rebuilt(store):
@@ -133,12 +133,12 @@ def test_a_lost_ledger_of_a_borrower_is_rebuilt(store):
             while job.progress().done < 5:
                 time.sleep(0.001)
             job.cancel()
-            time.sleep(0.2)
+            workers_left(job)
             before = keys(store, lender)
             open_parts(job.address).ledger.drop()
             with ln.attach(job.address, launcher="threads") as again:
                 again.resume(workers=2)
-                again.wait(60)
+                again.wait(150)
                 assert np.allclose(again.result().compute(), matrix(60) @ matrix(60))
             assert keys(store, lender) == before
 
@@ -149,7 +149,7 @@ def test_a_damaged_loan_is_left_alone(store, first):
     parts.store.put(damaged, [b"not a tile"])
     with given(first.result().sum(), store=store) as job:
         with pytest.raises(JobFailedError, match=f"of job {first.folder}"):
-            job.wait(60)
+            job.wait(150)
         job.delete()
     assert bytes(parts.store.get(damaged)) == b"not a tile"
 

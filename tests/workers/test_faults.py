@@ -56,7 +56,7 @@ def task_name(line):
     return name_of(Task(statement, tuple(indices)))
 
 
-def wait_for(job, done, seconds=60):
+def wait_for(job, done, seconds=150):
     deadline = time.monotonic() + seconds
     while job.progress().done < done:
         assert time.monotonic() < deadline, job.progress()
@@ -88,9 +88,9 @@ def test_most_workers_die_at_half_time(launcher, store):
             os.kill(pid, signal.SIGKILL)
         killed = time.monotonic()
         while len(launcher.running) < 5:
-            assert time.monotonic() - killed < 5, "the pool is not back to its size"
+            assert time.monotonic() - killed < 120, "the pool is not back to its size"
             time.sleep(0.01)
-        job.wait(90)
+        job.wait(150)
         assert np.array_equal(job.result()["B"].to_numpy(), np.arange(20.0) + 17)
         assert job.progress().done == 340
         # Of the work of the dead, only what they had under lease was done again.
@@ -108,7 +108,7 @@ def test_a_worker_that_was_stopped_comes_back_late(launcher, store):
         os.kill(pid, signal.SIGSTOP)
         time.sleep(3)
         os.kill(pid, signal.SIGCONT)
-        job.wait(90)
+        job.wait(150)
         assert np.array_equal(job.result()["B"].to_numpy(), np.arange(10.0) + 7)
 
 
@@ -130,7 +130,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     client = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert client.returncode == -signal.SIGKILL, client.stderr
     with attach(client.stdout.strip()) as job:
-        job.wait(60)
+        job.wait(150)
         assert np.array_equal(job.result()["B"].to_numpy(), np.arange(10.0) + 6)
 
 
@@ -169,13 +169,13 @@ def test_memory_that_is_not_there_is_named(launcher, store):
         started(job_kernels.eating, launcher, store, workers=1, limits=limits, N=2) as job,
         pytest.raises(JobFailedError, match="out of memory"),
     ):
-        job.wait(60)
+        job.wait(150)
 
 
 def test_modules_are_imported_only_where_they_are_allowed(store):
     job = started(job_kernels.sleeping, None, store, N=3)
     worker = [sys.executable, "-m", "linnet.cli", "worker", job.address]
-    done = subprocess.run(worker, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(worker, capture_output=True, text=True, check=False, timeout=150)
     assert done.returncode == 1
     assert "start them with --allow job_kernels" in done.stderr
 
@@ -185,11 +185,11 @@ def test_a_worker_told_to_stop_gives_its_tasks_back(launcher, store):
         wait_for(job, 10)
         for pid in launcher.pids:
             os.kill(pid, signal.SIGTERM)
-        ledger, deadline = open_parts(job.address).ledger, time.monotonic() + 30
+        ledger, deadline = open_parts(job.address).ledger, time.monotonic() + 120
         while sum(worker.left for worker in ledger.workers()) < 2:  # the job may end before they see it
             assert time.monotonic() < deadline, ledger.workers()
             time.sleep(0.01)
-        job.wait(60)
+        job.wait(150)
         assert ledger.status().done == 180
 
 

@@ -73,7 +73,7 @@ def test_passwords_and_tls_work_and_stay_secret(start_redis, tmp_path, expected,
     ) as job:
         assert "hush" not in job.address
         assert "hush" not in repr(job)
-        job.wait(90)
+        job.wait(150)
         assert np.array_equal(job.result()["O"].to_numpy(), expected)
         for pid in launcher.pids:
             with open(f"/proc/{pid}/cmdline") as line:
@@ -100,7 +100,7 @@ def test_a_server_that_is_restarted_loses_nothing(start_redis, tmp_path, expecte
         server.kill()
         time.sleep(1)
         server.start()
-        job.wait(90)
+        job.wait(150)
         assert np.array_equal(job.result()["O"].to_numpy(), expected)
 
 

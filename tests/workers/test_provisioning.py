@@ -85,7 +85,7 @@ def test_what_a_launcher_refuses_reaches_the_client(store, hasty):
     launcher = Refusing()
     with started(store, launcher) as job:
         with pytest.raises(JobStoppedError, match=r"invalid partition specified: none such\n.*resume\(\)"):
-            job.wait(60)
+            job.wait(150)
         assert launcher.tried == FAILURES
         with attach(job.address) as other, pytest.raises(JobStoppedError, match="invalid partition"):
             other.wait(5)
@@ -102,7 +102,7 @@ def test_workers_that_cannot_begin_stop_the_job_with_what_they_said(store, hasty
         parts.store.delete([spec_key(job.name)])
         other.provision()
         with pytest.raises(JobStoppedError, match=f"there is no job '{job.name}'.*was it deleted"):
-            other.wait(60)
+            other.wait(150)
         assert len(parts.ledger.workers()) <= FAILURES
         parts.store.put(spec_key(job.name), [kept])
         other.resume()

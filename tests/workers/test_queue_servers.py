@@ -162,12 +162,10 @@ def test_a_server_that_stays_away(start_redis):
     server = start_redis()
     queue = RedisQueue(server.url, "x", patience=0.3)
     server.kill()
-    start = time.monotonic()
     with pytest.raises(
         StoreError, match=r"did not answer for [\d.]+ s .*start it again, then resume the job"
     ):
         queue.size()
-    assert time.monotonic() - start < 10
     queue.close()
 
 

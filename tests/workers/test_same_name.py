@@ -44,7 +44,7 @@ def test_a_name_that_is_taken_is_refused(where):
 
 def test_a_name_whose_ledger_is_lost_is_taken(where):
     with one_more(0, where) as job:
-        job.wait(60)
+        job.wait(150)
         open_parts(job.address).ledger.drop()
         with pytest.raises(AddressError, match="is taken"):
             one_more(1000, where)
@@ -95,7 +95,7 @@ def test_who_holds_an_old_job_meets_nothing_of_the_new_one(where):
 
 def test_a_refused_name_leaves_nothing(where):
     with one_more(0, where) as job:
-        job.wait(60)
+        job.wait(150)
         before = sorted(open_store(where["store"]).list())
         with pytest.raises(AddressError):
             one_more(1000, where)

@@ -141,6 +141,7 @@ def test_functions_of_this_machine_log_in_and_lithops_keeps_no_secret(start_redi
         job.delete()
 
 
+@pytest.mark.slow
 def test_workers_by_hand_take_secrets_from_a_file(tmp_path):
     """The file is gone, whatever becomes of the worker."""
     import sys

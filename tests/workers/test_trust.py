@@ -37,7 +37,7 @@ def right(job):
 
 def test_who_writes_to_the_store_can_put_other_numbers_there(store):
     with started(store) as job:
-        job.wait(60)
+        job.wait(150)
         tiles = job.stored()["B"]
         key = next(tiles.stored_keys())
         open_parts(job.address).store.put(key, encoded(np.full(10, 7.0)))
@@ -46,7 +46,7 @@ def test_who_writes_to_the_store_can_put_other_numbers_there(store):
 
 def test_who_writes_to_the_store_cannot_put_what_has_no_sound_checksum(store):
     with started(store) as job:
-        job.wait(60)
+        job.wait(150)
         key = next(job.stored()["B"].stored_keys())
         open_parts(job.address).store.put(key, [b"x" * 200])
         job.resume()
@@ -55,7 +55,7 @@ def test_who_writes_to_the_store_cannot_put_what_has_no_sound_checksum(store):
 
 def test_who_writes_to_the_store_can_delete_tiles_which_are_made_again(store):
     with started(store) as job:
-        job.wait(60)
+        job.wait(150)
         open_parts(job.address).store.delete(list(job.stored()["B"].stored_keys()))
         job.resume()
         assert right(job)
@@ -97,7 +97,7 @@ def test_who_writes_to_the_queue_cannot_have_done_what_is_no_task(store):
         parts.queue.put([Entry(name, 10**9) for name in hostile])
         parts.close()
         with attach(job.address, workers=1, launcher="threads", imports=["job_kernels"]) as other:
-            other.wait(60)
+            other.wait(150)
             assert right(other)
             assert other.progress().done == TILES
 
@@ -110,7 +110,7 @@ def test_who_writes_to_the_queue_can_have_tasks_done_twice_and_put_off(store):
         parts.queue.clear()  # what is ready is put again after a lease
         parts.close()
         with attach(job.address, workers=1, launcher="threads", imports=["job_kernels"]) as other:
-            other.wait(60)
+            other.wait(150)
             assert right(other)
 
 
@@ -136,7 +136,7 @@ def test_who_writes_to_the_ledger_can_end_the_job(store):
     with started(store, launcher=None) as job:
         open_parts(job.address).ledger.halt("stopped", "so I say")
         with pytest.raises(ln.JobStoppedError, match="so I say"):
-            job.wait(60)
+            job.wait(150)
 
 
 # ---- who sees the address, and users of their own
@@ -157,7 +157,7 @@ def test_an_address_does_not_log_in_and_a_user_reaches_its_own_jobs_only(start_r
         allowed(server, user, user)
     place = server.url.partition("@")[2]
     with started(store, name="ann", ledger=f"redis://ann:ann-secret@{place}") as job:
-        job.wait(60)
+        job.wait(150)
         assert right(job)
         for secret in ("ann-secret", "of-the-owner", "ann:"):
             assert secret not in job.address

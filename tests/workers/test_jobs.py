@@ -331,7 +331,7 @@ def test_two_workers_that_stop_at_their_limit_of_time_are_replaced(store):
     given = {"A": TiledArray.from_numpy(np.ones(1), 1)}
     limits = Limits(runtime=0.5, timeout=1)
     with submit(
-        programs.slow.bind(N=300), given, store=store, launcher="threads", options=QUICK, limits=limits
+        programs.slow.bind(N=150), given, store=store, launcher="threads", options=QUICK, limits=limits
     ) as job:
         job.wait(150)
         assert len(open_parts(job.address).ledger.workers()) > 2

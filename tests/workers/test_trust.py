@@ -152,6 +152,9 @@ def allowed(server, user, name):
 
 
 def test_an_address_does_not_log_in_and_a_user_reaches_its_own_jobs_only(start_redis, store, monkeypatch):
+    for variable in ("LINNET_LEDGER_PASSWORD", "LINNET_LEDGER_USER"):
+        monkeypatch.setenv(variable, "")  # workers in threads put theirs there: it is taken back afterwards
+        monkeypatch.delenv(variable)
     server = start_redis(password="of-the-owner")
     for user in ("ann", "bob"):
         allowed(server, user, user)

@@ -45,6 +45,13 @@ class Interrupted(Exception):
     """The job is over: what would be computed is of no use."""
 
 
+def too_slow(bound: BoundProgram, attempt: Attempt, limit: float) -> str:
+    """That an attempt takes longer than the job allows, as the ledger keeps it."""
+    assert isinstance(attempt.task, Task)
+    where = bound.where(attempt.task)
+    return f"KernelError: task {attempt.name} took longer than task_seconds={limit:g}\n  in {where}"
+
+
 class Quarantine:
     """Computes tasks of one job in child processes."""
 
@@ -57,8 +64,9 @@ class Quarantine:
         imports: Sequence[str],
         files: Sequence[str] = (),
         is_over: Callable[[], bool] = lambda: False,
+        limit: float | None = None,
     ) -> None:
-        self._bound = bound
+        self._bound, self._limit = bound, limit
         self._is_over = is_over
         self._given: dict[str, Any] = {
             "store": store,
@@ -80,6 +88,8 @@ class Quarantine:
         while len(ends) < DEATHS:
             status, answer = self._run(json.dumps(given))
             said = json.loads(answer) if status == 0 and answer else None
+            if status == -signal.SIGALRM and self._limit is not None:
+                raise JobFailedError(too_slow(self._bound, attempt, self._limit))
             if said is None:  # whatever its status is: it ended before its end
                 ends.append(status)
                 continue
@@ -154,7 +164,11 @@ def _computed(given: dict[str, Any], import_kernels: Any) -> float:
         given["name"], named(given["name"]), None, (), given["token"], published=given["published"]
     )
     calls.read(attempt, traffic)
+    # The system ends this process when the kernel takes too long, whatever that holds.
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, spec.options.task_seconds or 0.0)
     calls.compute(attempt)
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
     calls.write(attempt, traffic)
     return attempt.seconds
 

@@ -183,12 +183,6 @@ class Taker:
         said = f"{type(error).__name__}: {text_of(error)}"
         return f"KernelError: task {attempt.name} could not be finished: {said}\n  in {where}"
 
-    def too_slow(self, attempt: Attempt, limit: float) -> str:
-        """That an attempt takes longer than the job allows, as the ledger keeps it."""
-        assert isinstance(attempt.task, Task)
-        where = self._calls.bound.where(attempt.task)
-        return f"KernelError: task {attempt.name} took longer than task_seconds={limit:g}\n  in {where}"
-
     def fail(self, attempt: Attempt, reason: str) -> None:
         """A task cannot be done, and so the job."""
         self._teller.failed(attempt, reason)

@@ -30,7 +30,7 @@ from linnet.workers.holding import Holding
 from linnet.workers.launcher import Limits, worker_names
 from linnet.workers.ledger import SLOW, Status
 from linnet.workers.parts import Parts
-from linnet.workers.quarantine import Interrupted, Quarantine
+from linnet.workers.quarantine import Interrupted, Quarantine, too_slow
 from linnet.workers.spec import JobSpec
 from linnet.workers.taking import Taker
 from linnet.workers.telling import Teller
@@ -89,6 +89,7 @@ class Worker:
             spec.options.imports,
             files,
             lambda: self.is_over,
+            spec.options.task_seconds,
         )
         self._completions = Completions(parts, spec, self._calls, traffic, self._teller)
         self._taker = Taker(
@@ -413,8 +414,9 @@ class Worker:
         """Fail the job if a task takes longer than it may."""
         limit = self._options.task_seconds
         for attempt, since in list(self._inside.values()):
-            if limit is not None and time.monotonic() - since > limit:
-                self._taker.fail(attempt, self._taker.too_slow(attempt, limit))
+            # In quarantine a task gets its time when its process has begun: that looks after it.
+            if limit is not None and not attempt.deaths and time.monotonic() - since > limit:
+                self._taker.fail(attempt, too_slow(self._spec.bound, attempt, limit))
 
     def _is_over(self, status: Status) -> bool:
         """Whether the job goes on no more; then the worker stops."""

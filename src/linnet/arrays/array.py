@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from linnet.arrays import CHAPTERS, FURTHER, chunking, elementwise, operators
 from linnet.arrays import operator_methods as methods
 from linnet.arrays.building import permuted
-from linnet.arrays.core import NUMPY, ArrayBase, recut_as, wrap
+from linnet.arrays.core import NUMPY, ArrayBase, recut_as, wrap, wrapped
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Source, Stored
 from linnet.arrays.pickling import reduced, token
@@ -109,6 +109,9 @@ class Array(ArrayBase):
     @property
     def T(self) -> Array:
         """The array with its axes reversed."""
+        node = self._node
+        if type(node) is Source and node.in_one_tile:
+            return wrapped(node.data.T)
         return wrap(permuted(self.node, tuple(reversed(range(self.ndim)))))
 
     @property

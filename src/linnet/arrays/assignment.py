@@ -42,7 +42,7 @@ _lengths: WeakKeyDictionary[Node, int] = WeakKeyDictionary()
 
 
 class _Owned(dict[Index, Tile]):
-    """Tiles of an array, some of them copied for it and shown to nobody."""
+    """Tiles of an array, some of them copied for it and, while the array is `_fresh`, shown to nobody."""
 
     def __init__(self, tiles: Any, own: set[Index]) -> None:
         super().__init__(tiles)
@@ -59,6 +59,8 @@ def setitem(x: Any, key: Any, value: Any) -> None:
     >>> x.compute(), y.compute()
     (array([0., 5., 5., 5., 0., 0.]), array([1., 1., 1., 1., 1., 1.]))
     """
+    if inplace.put_plainly(x, key, value):
+        return
     x._node = latest(x._node)
     if inplace.put(x, key, value, sys.getrefcount(value) <= inplace.TEMPORARY):
         return
@@ -140,7 +142,7 @@ def _writable(x: Any, touched: Sequence[Index], written: int) -> Callable[[Index
     if not isinstance(node, Source | Stored):
         return None
     tiles = node.tiles.tiles if isinstance(node, Stored) else None
-    own = tiles.own if isinstance(tiles, _Owned) and x._fresh else set[Index]()
+    own = tiles.own if isinstance(tiles, _Owned) and getattr(x, "_fresh", False) else set[Index]()
     sizes = (math.prod(node.layout.tile_shape(index)) for index in touched if index not in own)
     if (sum(sizes) + written) * node.dtype.itemsize > _AT_ONCE:
         return None

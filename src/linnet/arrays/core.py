@@ -30,7 +30,10 @@ FOREIGN: dict[str, Callable[[Any, Any], Any]] = {}
 it is no array. Rooms above put these in."""
 
 SCALARS = (bool, int, float, complex)
+NUMBERS = frozenset([*SCALARS, np.bool, *(np.dtype(code).type for code in "bhilqBHILQefdgFDG")])
+"""Types of numbers: Python's, and NumPy's."""
 F = TypeVar("F", bound=Callable[..., Any])
+_new, _ndarray = object.__new__, np.ndarray
 
 
 class ArrayBase:
@@ -46,12 +49,10 @@ class ArrayBase:
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._fresh = False
-        """Whether tiles that were copied for it were shown to nobody since."""
 
     @property
     def node(self) -> Node:
-        """What it is made of. Whoever has seen it may hold on to its tiles."""
+        """What it is made of. Whoever has seen it may hold on to its tiles: they are not fresh any more."""
         self._fresh = False
         return self._node
 
@@ -63,9 +64,13 @@ def wrap(node: Node) -> Any:
 
 def wrapped(data: NDArray[Any] | np.generic) -> Any:
     """An array around NumPy's result, in one tile if it is longer than small ones are."""
-    array = np.asarray(data)
-    long = array.nbytes > chunking.SMALL
-    return ArrayBase.public(Source(array, chunking.whole(array.shape) if long else None))
+    # Without `__init__`: it takes as long as NumPy does for a few numbers.
+    node: Any = _new(Source)
+    node.data = array = data if type(data) is _ndarray else np.asarray(data)
+    node._layout = None if array.nbytes <= chunking.SMALL else chunking.whole(array.shape)
+    made = _new(ArrayBase.public)
+    made._node = node
+    return made
 
 
 def is_small(node: Node, times: int = 1) -> bool:
@@ -121,12 +126,14 @@ class _Large(Exception):
 
 def _plain(item: Any, times: int, given: list[NDArray[Any]]) -> Any:
     """An argument as NumPy takes it; arrays of NumPy's that may change are noted."""
+    kind = type(item)
+    if kind in NUMBERS:
+        return item
     if isinstance(item, ArrayBase):
         node = item._node
         if not is_small(node, times):
             raise _Large
         return cast("Source", node).data
-    kind = type(item)
     if kind is tuple or kind is list:
         return kind([_plain(each, times, given) for each in item])
     if isinstance(item, np.ndarray):
@@ -152,7 +159,8 @@ def direct(
             kwargs = {name: _plain(value, times, given) for name, value in kwargs.items()}
     except _Large:
         return NotImplemented
-    return wrapped_all(function(*args, **kwargs), given)
+    result = function(*args, **kwargs)
+    return wrapped_all(result, given) if given or type(result) is not _ndarray else wrapped(result)
 
 
 def wrapped_all(result: Any, given: Sequence[NDArray[Any]] = ()) -> Any:

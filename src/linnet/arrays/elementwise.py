@@ -352,7 +352,7 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 def power_operator(x: Any, exponent: Any) -> Any:
     """`x ** exponent`: NumPy takes shorter ways for some exponents, and so do we."""
-    node = x.node
+    node = x._node
     if type(exponent) in (int, float) and node.dtype.kind in "fc":
         if exponent == 2:
             return call(np.square, (x,), {})

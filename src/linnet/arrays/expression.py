@@ -20,6 +20,7 @@ are cut as its recipe says; which of its programs runs is decided when the expre
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -53,30 +54,30 @@ class Node:
         return self.layout.grid
 
 
-_UNASKED = 1 << 18
+UNASKED = 1 << 18
 """Bytes of an array in memory up to which it may stay without a layout."""
 
 
 class Source(Node):
     """An array in memory. Its tiles are views, so it can be cut in any way at no cost."""
 
-    __slots__ = ("_layout", "_one", "data", "dtype", "shape")
+    __slots__ = ("_layout", "data")
+
+    # Every small operation makes one of these, so it has no more than it needs, and what it is asked for
+    # does not go through a function of Python's.
+    shape = property(attrgetter("data.shape"))  # type: ignore[assignment]
+    dtype = property(attrgetter("data.dtype"))  # type: ignore[assignment]
 
     def __init__(self, data: NDArray[Any], layout: Layout | None = None) -> None:
         self.data = data
-        self.shape = data.shape
-        self.dtype = data.dtype
         self._layout = layout
-        self._one: bool | None = None
 
     @property
     def in_one_tile(self) -> bool:
         """Whether it is one tile, or so short that nobody asked yet."""
-        if self._one is None:
-            if self._layout is None and self.data.nbytes <= _UNASKED:
-                return True
-            self._one = all(len(edges) == 2 for edges in self.layout.boundaries)
-        return self._one
+        if self._layout is None and self.data.nbytes <= UNASKED:
+            return True
+        return self.layout.is_whole
 
     @property
     def layout(self) -> Layout:  # type: ignore[override]

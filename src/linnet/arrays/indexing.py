@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from linnet.arrays import chunking
 from linnet.arrays.along import looked_up
 from linnet.arrays.building import filled, folded, permuted, sliced, sliced_edges
-from linnet.arrays.core import ArrayBase, direct, wrap
+from linnet.arrays.core import ArrayBase, direct, wrap, wrapped
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.gathering import compressed, counted, gathered, slabs
@@ -50,12 +50,17 @@ def getitem(x: Any, key: Any) -> Any:
     """
     node = x._node
     if type(node) is Source:
-        part = _viewed(node, key)
-        if part is not None:
-            return wrap(part)
-        result = direct(operator.getitem, (x, key), {}, chunking.LINEAR)
-        if result is not NotImplemented:
-            return result
+        for each in key if type(key) is tuple else (key,):
+            if type(each) not in _PLAIN:
+                result = direct(operator.getitem, (x, key), {}, chunking.LINEAR)
+                if result is NotImplemented:
+                    break
+                return result
+        else:  # a view of it
+            layout, data = node._layout, node.data
+            if layout.is_whole if layout is not None else node.in_one_tile:
+                return wrapped(data[key])
+            return wrap(_cut_view(node, key))
     few = _few(node, key)
     if few is not None:
         return wrap(few)  # a copy: nobody has seen the array's own tiles
@@ -78,26 +83,11 @@ def indexed(node: Node, key: Any) -> Node:
 
 
 _PLAIN = frozenset([int, slice, type(None), type(Ellipsis), np.int64])
+"""Types of keys that NumPy answers with a view, or a number."""
 
 
-def _viewed(node: Source, key: Any) -> Node | None:
-    """Part of an array in memory, if the key is of slices and integers: a view of it."""
-    if type(key) is tuple:
-        for each in key:
-            if type(each) not in _PLAIN:
-                return None
-    elif type(key) not in _PLAIN:
-        return None
-    if not node.in_one_tile:
-        return _cut_view(node, key)
-    part = node.data[key]
-    if type(part) is not np.ndarray:
-        return Source(np.asarray(part))
-    return Source(part, chunking.whole(part.shape) if part.nbytes > chunking.SMALL else None)
-
-
-def _cut_view(node: Source, key: Any) -> Node | None:
-    """The same of an array in several tiles: the view is cut where the array is."""
+def _cut_view(node: Source, key: Any) -> Node:
+    """A view of part of an array in several tiles, cut where the array is."""
     part = node.data[key]
     if type(part) is not np.ndarray:
         return Source(np.asarray(part))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays import chunking, elementwise
-from linnet.arrays.core import SCALARS, ArrayBase, at_hand, is_small
+from linnet.arrays.core import NUMBERS, SCALARS, ArrayBase, at_hand, is_small, wrapped
 from linnet.arrays.elementwise import kind_of, outcome_of
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node, Source, Stored
@@ -28,6 +28,38 @@ TOGETHER = 1 << 28
 
 
 # ---- assignments
+
+
+def put_plainly(x: Any, key: Any, value: Any) -> bool:
+    """`x[key] = value` in the case that loops are full of: `put` does the same, and takes longer to ask.
+
+    Both arrays are in memory, or the value is a number; the key has integers and slices alone, and nobody
+    else holds the memory that is written to.
+    """
+    node = x._node
+    if type(node) is not Source:
+        return False
+    for each in key if type(key) is tuple else (key,):
+        if type(each) is not int and type(each) is not slice:
+            return False
+    size = node.data.nbytes
+    if (size > chunking.SMALL or not node.in_one_tile) and (size > TOGETHER or not at_hand()):
+        return False
+    if type(value) in NUMBERS:
+        plain = value
+    elif type(value) is ArrayBase.public and type(value._node) is Source:
+        plain = value._node.data
+        if same_memory(plain, node.data):
+            plain = plain.copy()
+            value._node = Source(plain, value._node._layout)  # it keeps what it had
+    else:
+        return False
+    del node
+    data = owned(x)
+    if data is None:
+        return False
+    data[key] = plain
+    return True
 
 
 def put(x: Any, key: Any, value: Any, temporary: bool) -> bool:
@@ -123,29 +155,39 @@ TEMPORARY = _references()
 # ---- operators
 
 
-def written_over(ufunc: np.ufunc, x: Any, other: Any, reverse: bool) -> bool:
-    """Let a result take the place of an operand that nobody needs any more, if it is as long and at hand."""
-    if isinstance(other, ArrayBase):
-        node = other._node
-        if not isinstance(node, Source) or not is_small(node, chunking.LINEAR):
-            return False
-        plain = node.data
-        if plain.shape != x._node.shape and plain.ndim:
-            return False
-    elif type(other) in SCALARS:
-        plain = other
-    else:
+def of_long_ones(ufunc: np.ufunc, x: Any, other: Any, reverse: bool, unnamed: bool) -> Any:
+    """`x op other` of an array in memory that is longer than a few numbers, by NumPy at once.
+
+    The result takes the place of `x` if that has no name, and nobody else holds its memory. NotImplemented if
+    this is not for NumPy alone, or if operands are broadcast.
+    """
+    most = chunking.SMALL * chunking.LINEAR
+    node = x._node
+    if node.data.nbytes > most or not node.in_one_tile or not at_hand():
+        return NotImplemented
+    plain = other
+    if type(other) is ArrayBase.public:
+        beside = other._node
+        if type(beside) is not Source or beside.data.nbytes > most or not beside.in_one_tile:
+            return NotImplemented
+        plain = beside.data
+        if plain.shape != node.data.shape and plain.ndim:
+            return NotImplemented
+    del node
+    data = owned(x) if unnamed else None
+    if data is not None and _keeps_dtype(ufunc, data.dtype, plain, reverse):
+        ufunc(*((plain, data) if reverse else (data, plain)), out=data)
+        return x
+    data = x._node.data
+    return wrapped(ufunc(plain, data) if reverse else ufunc(data, plain))
+
+
+def _keeps_dtype(ufunc: np.ufunc, dtype: np.dtype[Any], plain: Any, reverse: bool) -> bool:
+    """Whether the result of an operator has the dtype of its operand."""
+    kind = kind_of(plain)
+    if kind is None:  # it depends on the number itself
         return False
-    if not is_small(x._node, chunking.LINEAR):
-        return False
-    kinds = (x._node.dtype, kind_of(plain))
-    if kinds[1] is None or outcome_of(ufunc, kinds[::-1] if reverse else kinds)[0].dtype != x._node.dtype:
-        return False
-    data = owned(x)
-    if data is None:
-        return False
-    ufunc(*((plain, data) if reverse else (data, plain)), out=data)
-    return True
+    return outcome_of(ufunc, (kind, dtype) if reverse else (dtype, kind))[0].dtype == dtype
 
 
 def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
@@ -153,9 +195,7 @@ def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
     most = chunking.SMALL * chunking.LINEAR
     plain = other
     if isinstance(other, ArrayBase):
-        node = other._node
-        plain = node.data if type(node) is Source and node.data.nbytes <= most else None
-        del node
+        plain = _beside(x, other) if type(other._node) is Source and other._node.data.nbytes <= most else None
     elif not (type(other) in SCALARS or isinstance(other, np.ndarray | np.generic)):
         plain = None
     if plain is None or type(x._node) is not Source or x._node.data.nbytes > most or not at_hand():
@@ -163,8 +203,9 @@ def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
     data = owned(x)
     try:
         if data is not None and data.ndim:
-            ufunc(data, plain, out=data)
+            ufunc(data, data if plain is x else plain, out=data)
             return x
+        plain = x._node.data if plain is x else plain
         if x._node.in_one_tile:
             made = np.asarray(ufunc(x._node.data, plain))
             if made.shape == x._node.shape and made.dtype == x._node.dtype:
@@ -173,6 +214,16 @@ def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
     except (TypeError, ValueError):
         pass  # it is said in our words below
     return _in_place_lazily(ufunc, x, other)
+
+
+def _beside(x: Any, other: Any) -> Any:
+    """The elements of an operand in memory, in memory that is not that of `x`; or `x` itself."""
+    if other is x:
+        return x
+    node = other._node
+    if type(x._node) is Source and same_memory(node.data, x._node.data):
+        other._node = node = Source(node.data.copy(), node._layout)  # it keeps what it had
+    return node.data
 
 
 def _in_place_lazily(ufunc: np.ufunc, x: Any, other: Any) -> Any:

@@ -10,11 +10,10 @@ import numpy as np
 
 from linnet.arrays import chunking, elementwise, operators
 from linnet.arrays import inplace as in_memory
-from linnet.arrays.core import SCALARS, ArrayBase
+from linnet.arrays.core import NUMBERS, ArrayBase, wrapped
 from linnet.arrays.expression import Source
 from linnet.arrays.owning import is_unnamed
 
-_NUMBERS = frozenset(SCALARS)
 _LONG = 1 << 17
 """Bytes from which on looking for memory that nobody needs any more takes less time than new memory."""
 
@@ -23,22 +22,26 @@ def binary(ufunc: np.ufunc, reverse: bool = False) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         # The common case first, and here: every call on the way takes as long as NumPy for a few numbers.
         node, kind = self._node, type(other)
-        if type(node) is Source and (kind is ArrayBase.public or kind in _NUMBERS):
-            data, beside = node.data, other._node if kind is ArrayBase.public else node
-            if data.nbytes >= _LONG:
-                del node, data, beside
-                if is_unnamed(sys.getrefcount(self)) and in_memory.written_over(ufunc, self, other, reverse):
-                    return self
-            elif (
-                type(beside) is Source
-                and beside.shape == data.shape
-                and data.nbytes <= chunking.SMALL
-                and node.in_one_tile
-                and beside.in_one_tile
-            ):
-                plain = beside.data if kind is ArrayBase.public else other
-                made = ufunc(plain, data) if reverse else ufunc(data, plain)
-                return ArrayBase.public(Source(made if type(made) is np.ndarray else np.asarray(made)))
+        if type(node) is Source and (kind is ArrayBase.public or kind in NUMBERS):
+            data = node.data
+            size = data.nbytes
+            if size >= _LONG:
+                del node, data
+                unnamed = is_unnamed(sys.getrefcount(self))
+                result = in_memory.of_long_ones(ufunc, self, other, reverse, unnamed)
+                if result is not NotImplemented:
+                    return result
+            elif size <= chunking.SMALL and (node._layout is None or node._layout.is_whole):
+                if kind in NUMBERS:
+                    return wrapped(ufunc(other, data) if reverse else ufunc(data, other))
+                node = other._node
+                if (
+                    type(node) is Source
+                    and node.data.shape == data.shape
+                    and node.data.nbytes <= chunking.SMALL
+                    and (node._layout is None or node._layout.is_whole)
+                ):
+                    return wrapped(ufunc(node.data, data) if reverse else ufunc(data, node.data))
         else:
             other = operators.taken(other)
             if other is NotImplemented:
@@ -65,8 +68,9 @@ def inplace(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             result = operator(self, other)
             if result is NotImplemented:
                 return result
-            if result._node.dtype == self._node.dtype and not result._node.shape:
-                self._node = result._node
+            made = result._node
+            if made.dtype == self._node.dtype and not made.shape:
+                self._node = made
                 return self
             if result.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 return result
@@ -78,6 +82,9 @@ def inplace(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
 
 def unary(ufunc: np.ufunc) -> Callable[[Any], Any]:
     def method(self: Any) -> Any:
+        node = self._node
+        if type(node) is Source and node.data.nbytes <= chunking.SMALL and node.in_one_tile:
+            return wrapped(ufunc(node.data))
         return elementwise.call(ufunc, (self,), {})
 
     return method

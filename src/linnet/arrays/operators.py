@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from linnet.arrays import elementwise
 from linnet.arrays.building import filled
-from linnet.arrays.core import SCALARS, ArrayBase, checked, wrap
+from linnet.arrays.core import NUMBERS, SCALARS, ArrayBase, checked, wrap
 from linnet.arrays.times import TIMES
 
 PRIORITY = 100
 """Ours, as NumPy counts: objects with a higher `__array_priority__` do the work themselves."""
+
+_TAKEN = (ArrayBase, np.generic, *TIMES)
 
 
 def taken(other: Any) -> Any:
@@ -32,7 +34,7 @@ def taken(other: Any) -> Any:
     array([0, 1, 2])
     """
     kind = type(other)
-    if isinstance(other, (ArrayBase, np.generic, *TIMES)) or kind in SCALARS or kind is np.ndarray:
+    if kind in NUMBERS or kind is np.ndarray or isinstance(other, _TAKEN):
         return other
     if isinstance(other, np.ndarray):
         return other if kind.__array_priority__ <= 0 else NotImplemented

@@ -15,11 +15,24 @@ import numpy as np
 
 from linnet.arrays import chunking
 from linnet.arrays.building import constant, folded, mapped
-from linnet.arrays.core import NUMPY, ArrayBase, as_node, axes_of, direct, wrap, wrapped_all
+from linnet.arrays.core import (
+    NUMPY,
+    ArrayBase,
+    as_node,
+    axes_of,
+    direct,
+    is_small,
+    wrap,
+    wrapped,
+    wrapped_all,
+)
 from linnet.arrays.elementwise import cast, chosen, placed, spread
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Node
+from linnet.arrays.expression import Node, Source
 from linnet.arrays.naming import Names
+
+_PLAIN = frozenset(["axis", "keepdims"])
+"""Keywords that methods of NumPy's arrays understand as its functions do, and that are no arrays."""
 
 
 def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> Callable[[Any], Any]:
@@ -31,10 +44,16 @@ def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> 
 
     def mark(function: Any) -> Any:
         straight = small or functions[0]
+        method = None if small else getattr(np.ndarray, straight.__name__, None)
         names = Names(function, functions[0] if functions else straight)
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            if len(args) == 1 and method is not None and kwargs.keys() <= _PLAIN:
+                # The common case first: what stands below takes as long as NumPy for a few numbers.
+                node = getattr(args[0], "_node", None)
+                if type(node) is Source and is_small(node, chunking.LINEAR):
+                    return wrapped(method(node.data, **kwargs))
             if kwargs:
                 args, kwargs = names.placed(args, kwargs)
             out = kwargs.pop("out", None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -59,6 +59,8 @@ class Layout:
 
     boundaries: tuple[Boundaries, ...]
     """Along each axis."""
+    is_whole: bool = field(init=False, repr=False, compare=False)
+    """Whether there is one tile, which is the whole array: asked for at every small operation."""
 
     def __post_init__(self) -> None:
         for axis, edges in enumerate(self.boundaries):
@@ -67,6 +69,7 @@ class Layout:
                     f"boundaries {edges} along axis {axis}: they must start at 0, never fall, "
                     "and hold at least one tile"
                 )
+        object.__setattr__(self, "is_whole", all(len(edges) == 2 for edges in self.boundaries))
 
     @classmethod
     def regular(cls, shape: Sequence[int], tile: int | Sequence[int]) -> Layout:
@@ -88,14 +91,6 @@ class Layout:
     def grid(self) -> tuple[int, ...]:
         """How many tiles along each axis."""
         return tuple(len(edges) - 1 for edges in self.boundaries)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether there is one tile, which is the whole array."""
-        for edges in self.boundaries:  # noqa: SIM110  asked for at every small operation
-            if len(edges) != 2:
-                return False
-        return True
 
     def tile_shape(self, index: Index) -> tuple[int, ...]:
         """Shape of one tile."""

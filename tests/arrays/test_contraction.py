@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import linnet as ln
 from linnet.arrays.core import recut_as, wrap
 from linnet.arrays.expression import Source
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 
 DTYPES = ["f8", "f4", "c16", "i4", "u1", "?"]
 

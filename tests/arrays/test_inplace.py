@@ -98,7 +98,7 @@ def test_mistakes_are_told_as_by_the_engine() -> None:
 def test_slices_that_grow_and_move_make_no_programs(monkeypatch: pytest.MonkeyPatch, chunks: Any) -> None:
     made = []
     program = lowering.Lowering.program
-    monkeypatch.setattr(lowering.Lowering, "program", lambda self: made.append(1) or program(self))
+    monkeypatch.setattr(lowering.Lowering, "program", lambda self, of: made.append(1) or program(self, of))
     x = ln.array(np.random.default_rng(0).random((100, 100)), chunks=chunks)
     expected = np.asarray(x).copy()
     for i in range(1, 99):
@@ -116,7 +116,7 @@ def test_what_comes_again_and_is_long_becomes_a_program(monkeypatch: pytest.Monk
     """The first time it is computed at once, since slices of another length would be another program."""
     made = []
     program = lowering.Lowering.program
-    monkeypatch.setattr(lowering.Lowering, "program", lambda self: made.append(1) or program(self))
+    monkeypatch.setattr(lowering.Lowering, "program", lambda self, of: made.append(1) or program(self, of))
     monkeypatch.setattr(straight, "CHEAP", 1000)
     x = ln.asarray(np.random.default_rng(0).random((61, 67)), chunks=10)
     with ln.init("threads", workers=2):

@@ -37,7 +37,7 @@ class Program:
     def __init__(self, seed: int, chunks: int) -> None:
         self.rng = np.random.default_rng(seed)
         self.shape = [(6, 5), (7,), (5, 5)][seed % 3]
-        kinds = ["f8", "f8", "i8", "f4", "c16", "u1"]
+        kinds = ["f8", "f8", "i8", "f4", "c16", "i2"]
         data = [(self.rng.random(self.shape) * 9).astype(self.pick(kinds)) for _ in range(3)]
         self.ours: list[Any] = [ln.array(each, chunks=chunks) for each in data]
         self.theirs: list[Any] = data
@@ -87,6 +87,14 @@ class Program:
             if np.shape(arrays[i]):
                 arrays[i] = update(arrays[i], value)
 
+        def grown(arrays: Any) -> None:
+            if np.shape(arrays[i]):
+                arrays[i] += 2 * arrays[j]  # what has no name may be written over
+
+        def grown_in_part(arrays: Any) -> None:
+            if np.shape(arrays[i]):
+                arrays[i][one] += 2 * arrays[j][other]
+
         statements = {
             "read": lambda a, c: c(a[i][one]),
             "put a number": lambda a, c: put(a, number),
@@ -97,6 +105,8 @@ class Program:
             "operator with a number": lambda a, c: op(number, a[i]) if count % 2 else op(a[i], number),
             "chain": lambda a, c: (a[i] + a[j]) * 2 - a[i],
             "update": lambda a, c: updated(a, a[j]),
+            "update by what has no name": lambda a, c: grown(a),
+            "update of a part": lambda a, c: grown_in_part(a),
             "update by a part": lambda a, c: updated(a, a[i][one]),
             "update by a number": lambda a, c: updated(a, number),
             "function": lambda a, c: c(function(a[i])),

@@ -14,7 +14,7 @@ from linnet.arrays.elementwise import apply, spread
 from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Node, Source, Stored
 from linnet.arrays.graph import graph
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 from linnet.events import Events, JobStarted
 from linnet.tiles import Layout
 

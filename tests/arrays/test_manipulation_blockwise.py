@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrays.strategies import NUMBERS, pairs, tiled
 
-from linnet.arrays import blockwise, gufuncs, lowering, overlapping
+from linnet.arrays import blockwise, gufuncs, keeping, overlapping
 from linnet.errors import InputError
 from linnet.kernels import callables
 
@@ -66,7 +66,7 @@ def test_functions_are_let_go_of() -> None:
     name = str(callables.held(double))
     assert name in callables._names
     del x
-    lowering._programs.clear()
+    keeping._programs.clear()
     gc.collect()
     assert name not in callables._names
 

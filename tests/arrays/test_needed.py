@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 
 
 def tasks(x: Any) -> int:

@@ -10,7 +10,7 @@ import pytest
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 from linnet.engines.simulated import Simulated
 from linnet.errors import InputError
 from linnet.planning.calibration import Calibration

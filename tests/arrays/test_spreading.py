@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import linnet as ln
 from linnet.arrays.evaluation import computed
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 from linnet.arrays.spreading import ONE, Nodes, fold_levels
 from linnet.engines import Threads
 from linnet.session.work import Setting

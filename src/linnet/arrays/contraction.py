@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Sequence
 from typing import Any
@@ -9,15 +10,18 @@ from typing import cast as cast_to
 
 import numpy as np
 
-from linnet.arrays import contraction_order
+from linnet.arrays import chunking, contraction_order
 from linnet.arrays.building import filled, folded, permuted
-from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, wrap
+from linnet.arrays.core import ArrayBase, as_node, axis_of, chunked, is_small, wrap, wrapped
 from linnet.arrays.elementwise import apply, cast
 from linnet.arrays.expression import Node
 from linnet.arrays.operators import taken
 from linnet.arrays.products import contracted
 
 _LETTERS = string.ascii_letters
+
+_FEW_PRODUCTS = 1 << 21
+"""Products of two elements that are made at once: a matrix of 16 MB times a vector."""
 
 
 def _typed(*items: Any) -> tuple[list[Node], np.dtype[Any]]:
@@ -269,12 +273,24 @@ def _diagonal(letters: str, out: str, node: Node) -> Node:
 
 def _matmul_operator(self: Any, other: Any) -> Any:
     other = taken(other)
-    return other if other is NotImplemented else matmul(self, other)
+    return other if other is NotImplemented else _product_of(self, other)
 
 
 def _matmul_reversed(self: Any, other: Any) -> Any:
     other = taken(other)
-    return other if other is NotImplemented else matmul(other, self)
+    return other if other is NotImplemented else _product_of(other, self)
+
+
+def _product_of(x1: Any, x2: Any) -> Any:
+    """`x1 @ x2`; of arrays in one tile at once, where that takes no longer than going through one of them."""
+    if type(x1) is ArrayBase.public and type(x2) is ArrayBase.public:
+        a, b = x1._node, x2._node
+        if 0 < a.ndim <= 2 and 0 < b.ndim <= 2:
+            columns = b.shape[1] if b.ndim == 2 else 1
+            few = math.prod(a.shape) * columns <= _FEW_PRODUCTS
+            if few and is_small(a, chunking.LINEAR) and is_small(b, chunking.LINEAR):
+                return wrapped(np.matmul(a.data, b.data))  # type: ignore[attr-defined]
+    return matmul(x1, x2)
 
 
 def _matmul_inplace(self: Any, other: Any) -> Any:

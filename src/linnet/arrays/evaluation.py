@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from linnet.arrays import chunking, straight
 from linnet.arrays.building import each_tile, is_free, recut, viewed
 from linnet.arrays.expression import Axes, Node, Result, Source, Stored
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 from linnet.arrays.versions import with_versions
 from linnet.engines import Engine, Threads
 from linnet.errors import BudgetError, warn_of

@@ -17,7 +17,7 @@ from linnet.arrays import chunking, elementwise
 from linnet.arrays.core import NUMBERS, SCALARS, ArrayBase, at_hand, is_small, wrapped
 from linnet.arrays.elementwise import kind_of, outcome_of
 from linnet.arrays.evaluation import computed
-from linnet.arrays.expression import Node, Source, Stored
+from linnet.arrays.expression import Axes, Map, Node, Source, Stored
 from linnet.arrays.owning import owned, same_memory
 from linnet.arrays.settling import known
 from linnet.arrays.straight import is_cheap, numbers
@@ -76,6 +76,9 @@ def put(x: Any, key: Any, value: Any, temporary: bool) -> bool:
             np.empty(0, node.dtype)[...] = elementwise.sample(
                 held.dtype
             )  # NumPy refuses what it would refuse
+            node = None  # `owned` counts who holds it
+            if _computed_there(x, key, held):
+                return True
             plain = computed([held])[0]
             if temporary:
                 value._node = Source(plain, held.layout)  # it held on to what it was made of
@@ -88,11 +91,45 @@ def put(x: Any, key: Any, value: Any, temporary: bool) -> bool:
     else:
         plain = value
     plain_key = _plain_key(key)
-    del node
+    node = None
     data = owned(x)
     if data is None:
         data = _own(x)
     data[plain_key] = plain
+    return True
+
+
+def _computed_there(x: Any, key: Any, value: Node) -> bool:
+    """Compute a value where it is to stay: nobody else holds the memory, so it is not made of that either.
+
+    Only what cannot go wrong on the way, since the array must stay as it was then: numbers that are not
+    integers, element by element.
+    """
+    for each in key if type(key) is tuple else (key,):
+        if type(each) is not int and type(each) is not slice and each is not Ellipsis:
+            return False
+    data = owned(x)
+    if data is None or value.dtype != data.dtype or not _cannot_fail(value):
+        return False
+    place = data[key]
+    if type(place) is not np.ndarray or place.shape != value.shape:
+        return False
+    made = computed([value], place=place)[0]
+    if made is not place:
+        place[...] = made
+    return True
+
+
+def _cannot_fail(node: Node) -> bool:
+    pending, seen = [node], set[int]()
+    while pending:
+        each = pending.pop()
+        if id(each) in seen or type(each) is Source:
+            continue
+        if not isinstance(each, Map | Axes) or each.dtype.kind not in "fcb":
+            return False
+        seen.add(id(each))
+        pending.extend(each.operands)
     return True
 
 
@@ -190,8 +227,12 @@ def _keeps_dtype(ufunc: np.ufunc, dtype: np.dtype[Any], plain: Any, reverse: boo
     return outcome_of(ufunc, (kind, dtype) if reverse else (dtype, kind))[0].dtype == dtype
 
 
-def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
-    """`x op= other`, written where `x` lies if nobody else can see that; in memory it is done at once."""
+def in_place(ufunc: np.ufunc, x: Any, other: Any, unnamed: bool = False) -> Any:
+    """`x op= other`, written where `x` lies if nobody else can see that; in memory it is done at once.
+
+    Where others hold the memory of `x`, as in `x[1:] += a * b`, the result takes the place of an `other` that
+    has no name, if it fits.
+    """
     most = chunking.SMALL * chunking.LINEAR
     plain = other
     if isinstance(other, ArrayBase):
@@ -207,6 +248,11 @@ def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
             return x
         plain = x._node.data if plain is x else plain
         if x._node.in_one_tile:
+            if unnamed and other is not x:
+                plain = None  # `owned` counts who holds it
+                if _written_over(ufunc, x, other):
+                    return x
+                plain = other._node.data
             made = np.asarray(ufunc(x._node.data, plain))
             if made.shape == x._node.shape and made.dtype == x._node.dtype:
                 x._node = Source(made, x._node._layout)
@@ -214,6 +260,18 @@ def in_place(ufunc: np.ufunc, x: Any, other: Any) -> Any:
     except (TypeError, ValueError):
         pass  # it is said in our words below
     return _in_place_lazily(ufunc, x, other)
+
+
+def _written_over(ufunc: np.ufunc, x: Any, other: Any) -> bool:
+    """Let the result of `x op= other` take the memory of the other operand, if nobody needs that."""
+    spare = owned(other)
+    if spare is None or (spare.shape, spare.dtype) != (x._node.shape, x._node.dtype):
+        return False
+    if not _keeps_dtype(ufunc, spare.dtype, spare, False):
+        return False
+    ufunc(x._node.data, spare, out=spare)
+    x._node = Source(spare, x._node._layout)
+    return True
 
 
 def _beside(x: Any, other: Any) -> Any:

@@ -3,16 +3,15 @@
 Every stored node becomes an array of the program and a loop nest over its tiles: a group of
 element-wise nodes one call of `fused`, a fold `fused` and a tree of `fold_join`, a `Blocks` a
 call for each of its pieces. Layouts become loop bounds, and tables where they are irregular.
-Programs are kept by the structure of the expression, so that the same expression on new
-data is not planned again.
+What kernels are told besides tiles, offsets and lengths, is given to the program when it is bound: so slices
+that grow or move are computed by one program (`keeping`).
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,26 +34,28 @@ from linnet.arrays.expression import (
     Spans,
     Stored,
 )
-from linnet.arrays.graph import Graph, graph
+from linnet.arrays.graph import Graph
 from linnet.arrays.groups import Group, load
 from linnet.arrays.inlining import inline
 from linnet.arrays.matrix_products import turned_factors
 from linnet.arrays.needed import folded, piece_box, tiles_needed, whole
-from linnet.arrays.repeating import repeated
-from linnet.arrays.spreading import Nodes, fold_levels, spread
+from linnet.arrays.spreading import Nodes, fold_levels
 from linnet.arrays.tile_sets import Box, Numbers, Tiles, common, listed, union
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
+from linnet.programs.grammar import Program
+from linnet.programs.program import TileProgram
 from linnet.session.work import Setting
 from linnet.tiles.layout import Boundaries, regular
 
-ALONE = Setting()
-"""One node, without a limit of memory."""
-_KEPT = 256
+NUMBERS = "numbers"
+"""What programs call the table of the numbers that they are given."""
+
+_SHORT = 4096
+"""Tiles of an expression whose program is given its numbers."""
+
 _NESTS = 4
 """Nests of loops over the tiles of one node, before they are listed."""
-_programs: OrderedDict[tuple[Any, ...], Lowered] = OrderedDict()
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +71,6 @@ class Lowered:
     """Arrays of one number each that say how well systems could be solved."""
     doubt: str | None = None
     """The array of one number that is not 0 if nothing of a run is to be taken."""
-
-
-def lowered(wanted: Sequence[Node], setting: Setting = ALONE) -> tuple[Lowered, Graph]:
-    """The program for an expression in a setting, and the graph it was made from."""
-    nodes = Nodes(setting.nodes, setting.grid)
-    found = repeated(graph(spread(wanted, nodes)), setting.memory)
-    key = (found.key, setting._replace(memory=None))
-    with _lock:
-        made = _programs.get(key)
-        if made is not None:
-            _programs.move_to_end(key)
-            return made, found
-    made = Lowering(found, nodes, setting).program()
-    with _lock:
-        _programs[key] = made
-        while len(_programs) > _KEPT:
-            _programs.popitem(last=False)
-    return made, found
-
-
-def is_kept(found: Graph, setting: Setting) -> bool:
-    """Whether there is a program for an expression."""
-    with _lock:
-        return (found.key, setting._replace(memory=None)) in _programs
 
 
 class Lowering:
@@ -115,12 +92,17 @@ class Lowering:
         self.conditions: list[str] = []
         self.doubts: list[ArrayHandle] = []
         self.loops = 0
+        self.numbers: list[int] | None = None
+        """What a program is given when it is bound: offsets and lengths, which kernels take as arguments.
+        None: they are told in place."""
 
-    def program(self) -> Lowered:
-        """All of it as a program."""
+    def program(self, made_of: Callable[[Program], TileProgram]) -> Lowered:
+        """All of it as a program, bound to its numbers; `made_of` makes a program of what it says."""
+        self.numbers = [] if _is_short(self.graph) else None
         self.go()
         doubt = self.doubted()
-        bound = self.builder.build(verify=False).bind()
+        made = made_of(self.builder.tree())
+        bound = made.bind(**({NUMBERS: self.numbers} if self.numbers else {}))
         return Lowered(bound, tuple(self.inputs), self.outputs(), tuple(self.conditions), doubt)
 
     def outputs(self) -> tuple[str, ...]:
@@ -236,9 +218,28 @@ class Lowering:
             self.tables[values] = self.builder.constant_table(f"table{len(self.tables)}", values)
         return self.tables[values][index]
 
+    def number(self, values: tuple[int, ...], index: Any) -> Any:
+        """An entry of a table, or the only one, for a kernel: no tile is named by it.
+
+        So the program need not have it: slices of another length, or that begin elsewhere, are computed by
+        the same program as long as they lie in as many tiles.
+        """
+        if self.numbers is None:
+            return self.looked_up(values, index)
+        if not self.numbers:
+            self.given = self.builder.table(NUMBERS)
+        start = len(self.numbers)
+        if isinstance(index, int):
+            self.numbers.append(int(values[index]))
+            return self.given[start]
+        self.numbers.extend(map(int, values))
+        return self.given[index + start]
+
     def length(self, edges: Boundaries, index: Any) -> Any:
         """The length of a tile."""
         lengths = tuple(b - a for a, b in itertools.pairwise(edges))
+        if self.numbers is not None:
+            return self.number(lengths, index)
         if isinstance(index, int) or len(lengths) < 3 or len(set(lengths)) == 1 or len(set(lengths[:-1])) > 1:
             return self.looked_up(lengths, index)
         if lengths[-1] > lengths[0]:
@@ -418,9 +419,9 @@ class Lowering:
 
     def argument(self, item: Operand | Number, operands: tuple[int, ...], indices: list[Any]) -> Any:
         if isinstance(item, Entry):
-            return self.looked_up(item.values, indices[item.axis])
+            return self.number(item.values, indices[item.axis])
         if not isinstance(item, Operand):
-            return item
+            return self.number((item,), 0) if isinstance(item, int) else item
         place: list[Any] = []
         for access in item.access:
             match access:
@@ -448,6 +449,16 @@ class Lowering:
         for indices in self.over([range(n) for n in node.grid]):
             whole = self.array(self.graph.entries[number].operands[0])
             self.builder.call("copy", [target[_index(indices)]], [whole[_index([*indices, node.number])]])
+
+
+def _is_short(graph: Graph) -> bool:
+    """Whether an expression is in few tiles: of long ones it counts that a formula says where tiles end."""
+    tiles = 0
+    for entry in graph.entries:
+        if isinstance(entry.node, ProgramCall):  # it is bound to sizes of its own
+            return False
+        tiles += math.prod(entry.node.grid)
+    return tiles <= _SHORT
 
 
 def _at_level(box: Box, bounds: dict[int, Boundaries]) -> Box:

@@ -37,7 +37,7 @@ def binary(ufunc: np.ufunc, reverse: bool = False) -> Callable[[Any, Any], Any]:
                 node = other._node
                 if (
                     type(node) is Source
-                    and node.data.shape == data.shape
+                    and (node.data.shape == data.shape or not data.ndim or not node.data.ndim)
                     and node.data.nbytes <= chunking.SMALL
                     and (node._layout is None or node._layout.is_whole)
                 ):
@@ -75,7 +75,8 @@ def inplace(ufunc: np.ufunc) -> Callable[[Any, Any], Any]:
             if result.shape or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 return result
             return elementwise.placed(result, self, True, ufunc.__name__)
-        return in_memory.in_place(ufunc, self, other)
+        unnamed = type(other) is ArrayBase.public and is_unnamed(sys.getrefcount(other))
+        return in_memory.in_place(ufunc, self, other, unnamed)
 
     return method
 

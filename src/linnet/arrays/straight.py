@@ -20,7 +20,8 @@ from linnet.arrays.building import is_free, recut, viewed
 from linnet.arrays.chunking import whole
 from linnet.arrays.expression import Axes, Blocks, Fold, Map, Node, Part, Source, Stored
 from linnet.arrays.graph import Graph, graph, ordered
-from linnet.arrays.lowering import Lowering, is_kept
+from linnet.arrays.keeping import is_kept
+from linnet.arrays.lowering import Lowering
 from linnet.arrays.spreading import ONE
 from linnet.kernels import get as get_kernel
 from linnet.kernels import storage
@@ -330,13 +331,21 @@ class _Now:
                 tile = held.tile((0,) * node.ndim)
                 if tile.shape != node.shape or tile.dtype != node.dtype:
                     raise ValueError(f"a tile of shape {tile.shape} for one of shape {node.shape}")
-                own = tile.base is None and tile.flags.c_contiguous and not self._is_given(tile)
+                own = tile.flags.c_contiguous and tile.flags.writeable and not self._is_given(tile)
                 found.append(tile if own else np.array(tile, order="C"))
         return found
 
     def _is_given(self, tile: Any) -> bool:
-        """Whether a tile is one of the user's."""
-        return any(tile is each for held in self._given for each in held.tiles.values())
+        """Whether a tile is one of the user's, or part of something that lives longer."""
+        if tile.base is None:
+            return any(tile is each for held in self._given for each in held.tiles.values())
+        # New memory may be in pages that are used again; all else may be a view of what was given.
+        root = tile
+        while isinstance(root.base, np.ndarray):
+            root = root.base
+        if not storage.is_kept(root.base):
+            return True
+        return any(np.may_share_memory(tile, each) for held in self._given for each in held.tiles.values())
 
 
 def _fill(place: NDArray[Any], made: Any) -> None:

@@ -325,9 +325,13 @@ class ProgramBuilder:
 
     def build(self, *, verify: bool = True) -> TileProgram:
         """The program; with `verify` it is proved as one from source is."""
+        return TileProgram(self.tree(), verify=verify)
+
+    def tree(self) -> Program:
+        """What has been said so far, as data."""
         if len(self._blocks) != 1:
             raise ProgramError("a loop or condition is still open; build after its `with` block has ended")
-        tree = Program(
+        return Program(
             self.name,
             tuple(self._parameters),
             tuple(self._blocks[0]),
@@ -335,7 +339,6 @@ class ProgramBuilder:
             tuple(self._assumptions),
             f"<{self.name}>",
         )
-        return TileProgram(tree, verify=verify)
 
 
 def _expr(value: Any) -> Expr:

@@ -67,6 +67,7 @@ def test_functions_are_let_go_of() -> None:
     assert name in callables._names
     del x
     keeping._programs.clear()
+    keeping._trees.clear()
     gc.collect()
     assert name not in callables._names
 

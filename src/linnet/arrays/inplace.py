@@ -252,7 +252,7 @@ def in_place(ufunc: np.ufunc, x: Any, other: Any, unnamed: bool = False) -> Any:
                 plain = None  # `owned` counts who holds it
                 if _written_over(ufunc, x, other):
                     return x
-                plain = other._node.data
+                plain = _beside(x, other)
             made = np.asarray(ufunc(x._node.data, plain))
             if made.shape == x._node.shape and made.dtype == x._node.dtype:
                 x._node = Source(made, x._node._layout)

@@ -33,6 +33,7 @@ from linnet.errors import (
     LinnetError,
     MissingExtraError,
     MissingTileError,
+    ParallelError,
     ProgramError,
     SingleAssignmentError,
     StoreError,
@@ -57,6 +58,8 @@ from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
     from linnet import fft, linalg, random, stats
+    from linnet.futures import Future, as_completed, parallel, pure, submit_call
+    from linnet.futures import map_calls as map
     from linnet.planning.cluster import Cluster, Link, Node
     from linnet.session import init
 
@@ -117,6 +120,9 @@ _BRIDGES = frozenset({"to_arrow", "to_cubed", "to_dask"})
 _CLUSTERS = frozenset({"Cluster", "Link", "Node"})
 """What plans are made for."""
 
+_FUTURES = frozenset({"Future", "as_completed", "map", "parallel", "pure", "submit_call"})
+"""Plain Python run as futures."""
+
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names are not in this file
     "AddressError",
     "BindError",
@@ -126,6 +132,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "DamagedLedgerError",
     "DamagedTileError",
     "EngineClosedError",
+    "Future",
     "FileDeniedError",
     "FileError",
     "FileMissingError",
@@ -146,6 +153,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "MissingTileError",
     "Node",
     "Out",
+    "ParallelError",
     "ProgramBuilder",
     "ProgramError",
     "SingleAssignmentError",
@@ -160,12 +168,17 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "UnwrittenTileError",
     "WireError",
     "__version__",
+    "as_completed",
     "fft",
     "init",
     "kernel",
     "linalg",
+    "map",
+    "parallel",
+    "pure",
     "random",
     "stats",
+    "submit_call",
     "tile_program",
     *sorted(_ARRAYS | _BRIDGES),
 ]
@@ -179,6 +192,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
+    if name in _FUTURES:
+        return getattr(import_module("linnet.futures"), "map_calls" if name == "map" else name)
     if name in _CLUSTERS:
         return getattr(import_module("linnet.planning.cluster"), name)
     if name not in _ARRAYS | _BRIDGES:

@@ -4,6 +4,7 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
 
     LinnetError
     ├── ProgramError            (ValueError)    a tile program is wrong; carries every diagnostic found
+    │   ├── ParallelError                       a function cannot be run as futures; says the line and why
     │   ├── SingleAssignmentError               two tasks write one tile (found at run time)
     │   └── UnwrittenTileError                  a tile is read that nobody writes (found at run time)
     ├── BindError               (ValueError)    sizes are missing, unknown, or outside what the program allows
@@ -63,6 +64,10 @@ class ProgramError(LinnetError, ValueError):
     def __init__(self, message: str, diagnostics: tuple[object, ...] = ()) -> None:
         super().__init__(message)
         self.diagnostics = diagnostics
+
+
+class ParallelError(ProgramError):
+    """A plain Python function cannot be run as futures with its serial meaning."""
 
 
 class SingleAssignmentError(ProgramError):

@@ -23,12 +23,14 @@ PUBLIC = {
     "linalg", "fft", "random", "stats", "init",
     # clusters to plan for
     "Cluster", "Node", "Link",
+    # plain Python as futures
+    "parallel", "pure", "Future", "submit_call", "map", "as_completed",
     # arrays for other libraries
     "to_arrow", "to_cubed", "to_dask",
     # kernels
     "kernel", "Kernel",
     # errors
-    "LinnetError", "ProgramError", "SingleAssignmentError", "UnwrittenTileError", "BindError", "WireError",
+    "LinnetError", "ProgramError", "ParallelError", "SingleAssignmentError", "UnwrittenTileError", "BindError", "WireError",
     "UnknownKernelError", "KernelDeclarationError", "KernelError", "LinAlgError", "InputError",
     "MissingExtraError", "BudgetError",
     "FileError", "FileMissingError", "FileDeniedError", "FormatError",

@@ -56,6 +56,8 @@ class Findings:
     file: str
     source: Sequence[str]
     found: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    what: str = "tile program"
+    """What the source is, in the first line of the message."""
 
     def add(self, message: str, hint: str = "", at: At | None = None) -> None:
         one = Diagnostic(message, hint, at)
@@ -67,7 +69,7 @@ class Findings:
         if not self.found:
             return
         ordered = sorted(self.found, key=lambda d: (d.line, d.column))
-        head = f"tile program {self.name!r}: " + (
+        head = f"{self.what} {self.name!r}: " + (
             "1 problem" if len(ordered) == 1 else f"{len(ordered)} problems"
         )
         text = "\n\n".join(d.show(self.file, self.source) for d in ordered)

@@ -1,0 +1,546 @@
+"""A parallel function means what the plain function means: directed cases for each part of the language."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+import traceback
+
+import numpy as np
+import pytest
+
+import linnet as ln
+from linnet.engines import Threads
+
+ENGINES = [Threads(workers=count) for count in (1, 2, 7)]
+LOG: list[object] = []
+
+
+def inc(x):
+    return x + 1
+
+
+def double(x):
+    time.sleep(0.001)
+    return x * 2
+
+
+def fails(x):
+    raise ValueError(f"no {x}")
+
+
+def fails_late(x):
+    time.sleep(0.05)
+    raise KeyError(x)
+
+
+def log(x):
+    LOG.append(x)
+    return x
+
+
+def first(values):
+    return values[0]
+
+
+def identity(x):
+    return x
+
+
+def total(values):
+    return sum(values)
+
+
+class Account:
+    """Operators with effects."""
+
+    def __init__(self):
+        self.entries = []
+
+    def __add__(self, other):
+        self.entries.append(other)
+        return self
+
+    def __len__(self):
+        LOG.append("len")
+        return len(self.entries)
+
+    @property
+    def last(self):
+        LOG.append("last")
+        return self.entries[-1]
+
+
+# ---------------------------------------------------------------- programs
+
+
+def branches(x):
+    if double(x) > 4:
+        y = inc(x)
+    elif double(x) == 4:
+        y = -inc(x)
+    else:
+        y = inc(inc(x))
+    return y if y % 2 else (y, "even")
+
+
+def loops(n):
+    found = []
+    for i in range(n):
+        if inc(i) == 3:
+            continue
+        for j, k in enumerate([double(i), inc(i)]):
+            if k > 12:
+                break
+            found.append((i, j, k))
+        else:
+            found.append("whole")
+    while len(found) > 5 and inc(len(found)) > 3:
+        found.pop()
+    else:
+        found.append(inc(1))
+    return found
+
+
+def containers(n):
+    xs = [double(i) for i in range(n) if inc(i) != 2]
+    ys = xs
+    ys.append(inc(n))
+    d = {str(i): double(i) for i in range(n)}
+    d["x"] = xs
+    d.update({"y": double(5)})
+    s = {inc(i) % 3 for i in range(n)}
+    t = (xs[0], double(1), *xs[1:])
+    a, (b, *c) = t[0], xs
+    xs[0], xs[-1] = xs[-1], xs[0]
+    del d["0"]
+    return xs is ys, xs, d, s, t, a, b, c, xs[1:], sorted(d), [*xs, *s], {**d, "z": 1}
+
+
+def aliasing(n):
+    xs = [1, 2]
+    ys = first([xs, [3]])
+    before = total(xs)
+    ys += [double(n)]
+    after = total(xs)
+    zs = identity(xs)
+    zs[0] = 100
+    last = total(ys)
+    a = np.zeros(3)
+    b = a
+    b += double(n)
+    c = a + 1
+    a[0] = 7
+    return xs, ys, zs, before, after, last, a, b, c
+
+
+def accumulated(n):
+    count, text, arrays = 0, "", 0
+    for i in range(n):
+        count += double(i)
+        text += f"{inc(i):>3}|{i!r}"
+        arrays += np.arange(3) * double(i)
+    kept = arrays
+    arrays += 1
+    return count, text, arrays, kept
+
+
+def short_circuits(x):
+    values = [
+        log(0) and log(1),
+        log(2) or log(3),
+        not log(""),
+        log(1) < log(2) < log(0) < log(9),
+        5 < inc(x) < log(7),
+    ]
+    return values, (log("yes") if inc(x) else log("no"))
+
+
+def functions(n):
+    count = 0
+
+    def add(x, *more, scale=2, **named):
+        nonlocal count
+        count = count + 1
+        return inc(x) * scale + sum(more) + len(named)
+
+    thrice = lambda x: double(x) + x  # noqa: E731
+    made = [add(i, double(i), i, scale=3, other=1) for i in range(n)]
+    made += sorted([3, 1, 2], key=lambda x: -thrice(x))
+    return made, count, max([1, 5, 3], key=add), list(map(thrice, range(3)))
+
+
+def effects(n):
+    for i in range(n):
+        log(double(i))
+        inc(i)
+        log(inc(i))
+    return len(LOG)
+
+
+def drawing(n):
+    numbers = random.Random(3)
+    return [double(numbers.random()) for _ in range(n)], np.random.default_rng(1).random(n).tolist()
+
+
+def objects(n):
+    account = Account()
+    result = account + double(n)
+    same = result + 3
+    size = len(account)
+    return size, same is account, account.entries, same.last, size
+
+
+def raising(n):
+    values = []
+    try:
+        values.append(inc(1))
+        values.append(fails_late(1))
+        values.append(inc(2))
+    except KeyError as error:
+        log(f"caught {error}")
+        values.append("caught")
+    else:
+        values.append("else")
+    finally:
+        log("finally")
+    x = 1
+    try:
+        x = fails(n)
+        x = 3
+    except ValueError:
+        x = (x, "old")
+    return values, x
+
+
+def leaving_a_try(n):
+    for i in range(n):
+        try:
+            if inc(i) == 2:
+                continue
+            if inc(i) == 4:
+                break
+            y = fails(i) if i == 2 else inc(i)
+            log(y)
+        except ValueError:
+            log("caught")
+        finally:
+            log(i)
+    try:
+        return double(n)
+    finally:
+        log("end")
+
+
+def arrays(n):
+    a = np.arange(12.0).reshape(3, 4)
+    b = np.linalg.norm(a @ a.T) + math.sqrt(n)
+    c = a[1:, ::2].sum(axis=0)
+    out = np.zeros(4)
+    np.add(a[0], 1, out)
+    np.add(a[1], out, out=out)
+    return float(b), c, out, a.shape, np.where(a > 5, a, 0).mean()
+
+
+def early(n):
+    for i in range(n):
+        if double(i) > 3:
+            return "early", i
+    return None
+
+
+PROGRAMS = [
+    branches, loops, containers, aliasing, accumulated, short_circuits, functions, effects, drawing, objects,
+    raising, leaving_a_try, arrays, early,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("plain", PROGRAMS, ids=lambda f: f.__name__)
+def test_the_value_and_the_effects_are_those_of_the_plain_function(plain):
+    for n in (0, 1, 2, 5):
+        LOG.clear()
+        try:
+            expected = repr(plain(n))
+        except Exception as error:
+            expected = repr(error)
+        effects_before = list(LOG)
+        for engine in ENGINES:
+            LOG.clear()
+            with ln.init(engine):
+                try:
+                    found = repr(ln.parallel(plain)(n))
+                except Exception as error:
+                    found = repr(error)
+            assert found == expected
+            assert effects_before == LOG
+
+
+def test_pure_calls_run_side_by_side():
+    """Each waits for the other."""
+    both = threading.Barrier(2, timeout=60)
+
+    @ln.pure
+    def meet(x):
+        both.wait()
+        return x
+
+    @ln.parallel
+    def program():
+        a = meet(1)
+        b = meet(2)
+        return a + b
+
+    with ln.init(ENGINES[1]):
+        assert program() == 3
+
+
+def test_loops_that_append_and_add_do_not_wait():
+    many = threading.Barrier(4, timeout=60)
+
+    @ln.pure
+    def meet(x):
+        many.wait()
+        return x
+
+    @ln.parallel
+    def program():
+        xs, count, more = [], 0, {}
+        for i in range(4):
+            y = meet(i) + 1
+            count += y
+            xs.append(y)
+            more[i] = (y, f"{y}")
+        return xs, count, more
+
+    with ln.init(ENGINES[2]):
+        assert program() == ([1, 2, 3, 4], 10, {i: (i + 1, f"{i + 1}") for i in range(4)})
+
+
+def test_functions_with_a_visible_body_need_no_declaration():
+    together = ln.parallel(diamonds)
+    with ln.init(ENGINES[1]):
+        began = time.perf_counter()
+        assert together(3) == diamonds(3)
+    assert together.function is diamonds
+    assert began
+
+
+def diamonds(n):
+    x = 0
+    for _ in range(n):
+        parts = [double(x + i) for i in range(4)]
+        x = total(parts)
+    return x
+
+
+def test_the_first_error_in_the_order_of_the_program_surfaces():
+    @ln.parallel
+    def program():
+        a = fails_late(1)  # comes first, happens last
+        b = fails(2)
+        log("never")
+        return a, b
+
+    LOG.clear()
+    for engine in ENGINES:
+        with ln.init(engine), pytest.raises(KeyError, match="1"):
+            program()
+    assert LOG == []
+
+
+def test_an_error_shows_even_if_nobody_uses_the_value():
+    @ln.parallel
+    def program():
+        fails(3)
+        return "fine"
+
+    with pytest.raises(ValueError, match="no 3"):
+        program()
+
+
+def test_the_traceback_shows_the_users_lines():
+    @ln.parallel
+    def program(x):
+        y = inc(x)
+        z = fails(y)  # this line
+        w = inc(y)
+        return w, z
+
+    with pytest.raises(ValueError, match="no 2") as caught:
+        program(1)
+    shown = traceback.extract_tb(caught.value.__traceback__)
+    mine = [(each.name, each.line) for each in shown if each.filename == __file__]
+    assert [name for name, _ in mine][-2:] == ["program", "fails"]
+    assert mine[-2][1] == "z = fails(y)  # this line"
+    assert mine[-1][1] == 'raise ValueError(f"no {x}")'
+
+
+def test_what_comes_after_an_error_is_cancelled():
+    ran = []
+    gate = threading.Event()
+
+    @ln.pure
+    def blocks(x):
+        gate.wait()
+        ran.append(x)
+
+    @ln.parallel
+    def program():
+        fails(1)
+        return [blocks(i) for i in range(20)]
+
+    with ln.init(ENGINES[0]), pytest.raises(ValueError, match="no 1"):
+        program()
+    gate.set()
+    with ln.init(ENGINES[0]):
+        ln.submit_call(int).result()
+    assert len(ran) <= 2
+
+
+@ln.parallel
+def down(n):
+    if n == 0:
+        return 0
+    return 1 + down(n - 1)
+
+
+@ln.parallel
+def down_with_effects(n):
+    if n == 0:
+        return log(0)
+    return 1 + down_with_effects(n - 1)
+
+
+@ln.parallel
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+def test_recursion_never_deadlocks_and_ends_where_pythons_does(engine):
+    with ln.init(engine):
+        assert fibonacci(9) == 34
+        assert down(960) == 960
+        assert down_with_effects(960) == 960
+        with pytest.raises(RecursionError):
+            down(5000)
+        with pytest.raises(RecursionError):
+            down_with_effects(5000)
+
+
+def test_submit_gives_a_future():
+    future = fibonacci.submit(8)
+    assert isinstance(future, ln.Future)
+    assert future.result() == 21
+    futures = [fibonacci.submit(i) for i in range(6)]
+    assert [each.result() for each in futures] == [0, 1, 1, 2, 3, 5]
+
+
+def test_pending_calls_are_bounded():
+    @ln.pure
+    def nothing(x):
+        return x
+
+    from linnet.futures import activation, order
+
+    seen = []
+
+    @ln.parallel
+    def program(n):
+        for i in range(n):
+            nothing(i)
+        return n
+
+    issue = activation.Activation.issue
+
+    def watched(self, *args):
+        seen.append(len(self.order))
+        return issue(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(activation.Activation, "issue", watched)
+        assert program(3000) == 3000
+    assert max(seen) <= order.PENDING
+
+
+def test_methods_and_closures_can_be_parallel():
+    offset = 3
+
+    class Station:
+        scale = 2
+
+        @ln.parallel
+        def measure(self, n):
+            return [double(i) * self.scale + offset for i in range(n)]
+
+    assert Station().measure(3) == [3, 7, 11]
+    offset = 4
+    assert Station().measure(2) == [4, 8]
+
+
+def test_a_function_that_is_returned_goes_on_working():
+    @ln.parallel
+    def program(n):
+        y = double(n)
+        xs = [double(1)]
+
+        def later(x):
+            xs.append(inc(x))
+            return y + x, xs
+
+        return later
+
+    later = program(4)
+    assert later(1) == (9, [2, 2])
+    assert later(2) == (10, [2, 2, 3])
+
+
+def test_a_result_of_unknown_kind_given_to_a_function_that_is_not_declared_is_refused():
+    @ln.pure
+    def open_account():
+        time.sleep(0.01)
+        return Account()
+
+    def size(account):
+        return len(account)
+
+    @ln.parallel
+    def program():
+        return size(open_account())
+
+    with pytest.raises(
+        ln.ParallelError, match="size was given the result of a call, of type Account.*put @ln.pure above"
+    ):
+        program()
+
+
+def test_arguments_of_unknown_kind_make_calls_run_in_order():
+    def size(account):
+        return len(account)
+
+    @ln.parallel
+    def program(account):
+        a = size(account)
+        account + 1
+        return a, size(account)
+
+    assert program(Account()) == (0, 1)
+
+
+def test_iterators_are_used_up_in_order():
+    def taken(values):
+        return sum(values)
+
+    @ln.parallel
+    def program(values):
+        numbers = iter(values)
+        found = [next(numbers)]
+        for each in numbers:
+            found.append(double(each))
+            if each == 3:
+                break
+        return found, taken(numbers), list(zip(found, map(inc, found), strict=True))
+
+    assert program([1, 2, 3, 4, 5]) == program.function([1, 2, 3, 4, 5])

@@ -19,6 +19,7 @@ from linnet.arrays.evaluation import computed, persisted
 from linnet.arrays.expression import Source, Stored
 from linnet.arrays.pickling import reduced, token
 from linnet.arrays.versions import latest
+from linnet.futures.plain import register
 from linnet.tiles import human
 
 
@@ -364,3 +365,4 @@ def _attach() -> None:
 
 
 _attach()
+register(Array, {"compute"})  # in parallel functions it is a value like NumPy's arrays

@@ -221,6 +221,7 @@ class Activation(Order):
         if pure and "out" not in keywords and not has_functions(args, keywords):
             if kind is dict and name in ("items", "values"):
                 self.settled(x)
+                self.made.pop(id(x), None)  # a view shows what is stored later
             return self.operate(line, method_of, (x, name, *args), keywords, light=kind is not np.ndarray)
         self.settled(x)
         return self.in_order(method_of, (x, name, *args), keywords)
@@ -237,7 +238,16 @@ class Activation(Order):
         if any(type(each) not in ATOMS and not is_plain(each) for each in keys) or type(x) is set:
             self.drain()
             values = [self.settled(each) for each in values]
+        if name == "append" and len(x) & 1023 == 0:
+            self._fill_behind(x)
         return getattr(x, name)(*values, **keywords)
+
+    def _fill_behind(self, values: list[Any]) -> None:
+        """Tasks far back in a list that grows are done: they take more memory than what they made."""
+        for at in range(max(0, len(values) - 3072), len(values) - 1024):
+            each = values[at]
+            if type(each) is Task and each.state == DONE and each.error is None:
+                values[at] = each.value
 
     def call(self, line: int, f: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """`f(...)`."""

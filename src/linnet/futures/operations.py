@@ -30,7 +30,11 @@ class Pairs:
         return self
 
     def __next__(self) -> Any:
-        return self._owner.tuple(self._line, next(self._elements))
+        element = next(self._elements)
+        try:
+            return self._owner.tuple(self._line, element)
+        except StopIteration as error:  # of a call before: it must not end the loop
+            raise RuntimeError("a call raised StopIteration") from error
 
 
 class Guard:
@@ -63,7 +67,7 @@ class Guard:
 
 
 def reads_plainly(x: Any, name: str) -> bool:
-    """Whether reading an attribute runs nothing of the user's: it is in the object, or a method of its class."""
+    """Whether reading an attribute runs nothing of the user's: it is the object's, or a method."""
     kind = type(x)
     if isinstance(x, type):
         return (type(x) is type and not hasattr(type(_static(x, name)), "__get__")) or callable(

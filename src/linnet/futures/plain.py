@@ -1,7 +1,8 @@
 """Plain values: those whose operators, items and methods are known to have no effect.
 
-A function that is pure on plain values may do anything on others: `x + 1` calls what the class of x says,
-and a loop over an iterator uses it up. So calls that are not declared pure run by themselves on plain values only.
+A function that is pure on plain values may do anything on others: `x + 1` calls what the class of x
+says, and a loop over an iterator uses it up. So calls that are not declared pure run by themselves on plain
+values only.
 The types here are closed: what NumPy's functions and Python's operators make of them is plain again.
 """
 
@@ -39,6 +40,11 @@ VIEWS: set[type] = {type({}.keys()), type({}.values()), type({}.items())}
 
 registered: dict[type, frozenset[str]] = {}
 """Further plain types that can be written to, as arrays can, and their methods without effect."""
+
+
+def register(kind: type, methods: Iterable[str] = ()) -> None:
+    """Say that a type is plain, and which methods of it have no effect besides those of NumPy's names."""
+    registered[kind] = frozenset(methods)
 
 
 class Survey:

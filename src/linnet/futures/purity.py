@@ -1,8 +1,8 @@
 """Which functions may run at any time.
 
 Three kinds are known: those declared with `@ln.pure`, those listed in `pure_names`, and Python functions
-whose source shows no effect. The last are pure on plain values only (see `plain`), and as long as the names they
-read mean what they meant when they were read; both are looked at again at every call.
+whose source shows no effect. The last are pure on plain values only (see `plain`), and as long as the names
+they read mean what they meant when they were read; both are looked at again at every call.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def pure(f: F) -> F:
 
     Parallel functions then run calls of it side by side, in any order. It must depend on its arguments
     alone, change nothing that others see, and return a value: an object whose operators, items and attributes
-    can be read without any effect, and whose arithmetic gives new objects. Reading files that nobody writes meanwhile
-    is fine; drawing from a shared random generator is not.
+    can be read without any effect, and whose arithmetic gives new objects. Reading files that nobody writes
+    meanwhile is fine; drawing from a shared random generator is not.
 
     Parameters
     ----------

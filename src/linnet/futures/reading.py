@@ -383,6 +383,6 @@ def _stored(body: list[Any]) -> set[str]:
                         if isinstance(each, ast.Subscript) and isinstance(each.value, ast.Name)
                     }
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _CHANGES and isinstance(node.func.value, ast.Name):
-                found.add(node.func.value.id)
+            base = node.func.value
+            found |= {base.id} if node.func.attr in _CHANGES and isinstance(base, ast.Name) else set()
     return found

@@ -28,6 +28,8 @@ _NESTED = 5
 _BIG = 1 << 17
 """Operators on arrays of more bytes are worth another thread."""
 _numbers = itertools.count()
+_NONE: list[Any] = []
+"""Who reads and watches a task that is done; never added to."""
 
 
 class _Here(threading.local):
@@ -139,7 +141,7 @@ class Task:
     def forget(self) -> None:
         """Let go of what the call needed."""
         self.function = self.args = self.keywords = self.context = self.fills = self.guard = None  # type: ignore[assignment]
-        self.needs = []
+        self.needs = _NONE
 
 
 def fill(container: Any) -> None:
@@ -262,7 +264,7 @@ class Scheduler:
                 one.state = DONE
                 one.forget()
                 watchers += one.watchers
-                readers, one.readers, one.watchers = one.readers, [], []
+                readers, one.readers, one.watchers = one.readers, _NONE, _NONE
                 for reader in readers:
                     reader.waits -= 1
                     if one.error is not None and reader.error is None:

@@ -7,6 +7,7 @@ another one. Neither must decide what runs.
 from __future__ import annotations
 
 import ast
+import copy
 import dis
 import inspect
 import linecache
@@ -48,11 +49,15 @@ def source_of(function: FunctionType) -> Source:
     code = function.__code__
     if code.co_name == "<lambda>":
         raise SourceError("it is a lambda; write it with `def`")
+    file, first = code.co_filename, code.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    if not 0 < first <= len(lines):
+        raise SourceError(f"its source cannot be read (line {first} of {file})")
     try:
-        found, first = inspect.getsourcelines(code)
-    except (OSError, TypeError, IndentationError, SyntaxError) as error:
+        text = "".join(inspect.getblock(lines[first - 1 :]))
+    except (IndentationError, SyntaxError) as error:
         raise SourceError(f"its source cannot be read ({error})") from error
-    text = "".join(found)
     indent = len(text) - len(text.lstrip(" \t"))
     try:
         module = ast.parse(textwrap.dedent(text))
@@ -61,25 +66,22 @@ def source_of(function: FunctionType) -> Source:
     tree = module.body[0] if module.body else None
     if not isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef) or tree.name != code.co_name:
         raise SourceError("its source is not that of one function")
-    ast.increment_lineno(tree, max(first, 1) - 1)
+    ast.increment_lineno(tree, first - 1)
     if not _same(_compiled(tree, code), code):
         raise SourceError("its source has changed since it was defined")
-    file = code.co_filename
-    return Source(tree, file, tuple(linecache.getlines(file)), indent)
+    return Source(tree, file, tuple(lines), indent)
 
 
 def _compiled(tree: ast.FunctionDef | ast.AsyncFunctionDef, code: CodeType) -> CodeType | None:
     """The code of a definition, compiled where the names that it has from around it are variables."""
-    around = ast.parse("def around():\n    pass").body[0]
-    assert isinstance(around, ast.FunctionDef)
-    bare = ast.parse(ast.unparse(tree)).body[0]
-    assert isinstance(bare, ast.FunctionDef | ast.AsyncFunctionDef)
+    here = "".join(f"    {name} = None\n" for name in code.co_freevars) or "    pass\n"
+    module = ast.parse(f"def around():\n{here}")
+    bare = copy.copy(tree)
     bare.decorator_list, bare.name = [], "again"  # under its own name it would be a variable here
-    names = [ast.Name(name, ast.Store()) for name in code.co_freevars]
-    here: list[ast.stmt] = [ast.Assign([name], ast.Constant(None)) for name in names]
-    around.body = [*here, bare]
+    around = module.body[0]
+    assert isinstance(around, ast.FunctionDef)
+    around.body.append(bare)
     flags = code.co_flags & 0x1000000  # from __future__ import annotations
-    module = ast.fix_missing_locations(ast.Module([around], []))
     made = compile(module, "<again>", "exec", flags=flags, dont_inherit=True)
     return _inside(_inside(made, "around"), "again")
 

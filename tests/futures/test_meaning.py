@@ -436,6 +436,44 @@ def test_a_view_of_a_dict_shows_what_is_stored_later():
     assert program() == (14, [(0, 2), (1, 2), (2, 4), (3, 6)])
 
 
+@ln.pure
+def applied(f, x):
+    time.sleep(0.01)
+    return f(x)
+
+
+def test_functions_inside_that_others_call_see_variables_of_their_time():
+    @ln.parallel
+    def program(n):
+        xs, count = [1], 0
+        found = []
+        for i in range(n):
+            found.append(applied(lambda x: (x, len(xs), count), i))
+            xs.append(double(i))
+            count = count + inc(i)
+        return found, xs, count
+
+    for engine in ENGINES:
+        with ln.init(engine):
+            assert program(4) == program.function(4)
+
+
+def test_a_sum_that_has_two_names_changes_under_both():
+    @ln.parallel
+    def program(n):
+        a = b = np.zeros(3) + applied(double, n)
+        a += applied(inc, n)
+        c = b * 2
+        pair = (np.ones(2) + applied(double, n), 1)
+        d, _ = pair
+        d += applied(inc, n)
+        return a, b, c, d, pair
+
+    for engine in ENGINES:
+        with ln.init(engine):
+            assert repr(program(4)) == repr(program.function(4))
+
+
 def test_iterators_are_used_up_in_order():
     def taken(values):
         return sum(values)

@@ -27,8 +27,8 @@ from linnet.futures.operations import (
     reads_plainly,
     unpacked_into,
 )
-from linnet.futures.order import INSIDE, Order
-from linnet.futures.plain import ATOMS, NUMBERS, Survey, is_plain, registered, surveyed
+from linnet.futures.order import Order
+from linnet.futures.plain import ATOMS, INSIDE, NUMBERS, Survey, is_plain, registered, surveyed
 from linnet.futures.pure_names import CHANGING, CREATION, LOOPING, METHODS, may_write
 from linnet.futures.scheduler import DONE, Task
 
@@ -86,7 +86,7 @@ class Activation(Order):
 
     def unary(self, line: int, function: Callable[..., Any], a: Any) -> Any:
         """`-a` and the like."""
-        return function(a) if type(a) in NUMBERS else self.operate(line, function, (a,), fresh=True)
+        return function(a) if type(a) in NUMBERS else self.operate(line, function, (a,))
 
     def compare(self, line: int, function: Callable[..., Any], a: Any, b: Any) -> Any:
         """`a < b` and the like, `in` too."""
@@ -287,6 +287,8 @@ class Activation(Order):
             found.look(keywords.values())
         if not declared and not found.plain:
             return self.in_order(f, args, keywords)
+        if declared and (found.functions or (self.exposed and not found.plain)):
+            return self.in_order(f, args, keywords)  # it may call a function that reads variables of this one
         if self.depth + 1 >= sys.getrecursionlimit():
             raise RecursionError("maximum recursion depth exceeded")
         task = Task(f.run_inside if isinstance(f, purity.Parallel) else f, args, keywords)

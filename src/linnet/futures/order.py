@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.futures.plain import ATOMS, Survey, is_plain, surveyed
+from linnet.futures.plain import ATOMS, INSIDE, Survey, is_plain, surveyed
 from linnet.futures.scheduler import DONE, Scheduler, Task, fill
 from linnet.futures.tracebacks import without_ours
 
@@ -26,9 +26,6 @@ PENDING = 1000
 """So many tasks of one function may be unfinished, or wait for one before them."""
 _MADE = 64
 """So many containers are remembered as made here."""
-
-INSIDE: set[Any] = set()
-"""Codes of functions that are written inside parallel functions."""
 
 
 class Order:
@@ -52,6 +49,8 @@ class Order:
         self.trace: TracebackType | None = None
         """Its traceback: the user's line, and what is below it."""
         self.context = contextvars.copy_context()
+        self.exposed = False
+        """Whether somebody else may have a function that is written inside this one."""
         self.careful = [False]
         """Whether somebody sees what is stored if an error comes now; the innermost `try` last."""
 
@@ -230,5 +229,6 @@ class Order:
         """Somebody else gets these, and has them resolved: they are not this function's alone any more."""
         found = surveyed(*values)
         self._settle(found)
+        self.exposed = self.exposed or found.functions
         for container in found.containers:
             self.made.pop(id(container), None)

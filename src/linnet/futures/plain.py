@@ -47,10 +47,14 @@ def register(kind: type, methods: Iterable[str] = ()) -> None:
     registered[kind] = frozenset(methods)
 
 
+INSIDE: set[Any] = set()
+"""Codes of functions that are written inside parallel functions."""
+
+
 class Survey:
     """What is in some values, however deep."""
 
-    __slots__ = ("containers", "fills", "known", "pending", "plain", "seen")
+    __slots__ = ("containers", "fills", "functions", "known", "pending", "plain", "seen")
 
     def __init__(self) -> None:
         self.plain = True
@@ -63,6 +67,8 @@ class Survey:
         """Lists and dicts that hold tasks."""
         self.containers: list[Any] = []
         """All lists, dicts and sets."""
+        self.functions = False
+        """Whether there is a function that is written inside a parallel one."""
         self.seen: set[int] = set()
 
     def look(self, values: Iterable[Any], made: bool = False) -> None:
@@ -84,6 +90,8 @@ class Survey:
             elif kind is np.ndarray:
                 if each.dtype.hasobject:
                     self._other(made)
+            elif kind is types.FunctionType:
+                self.functions = self.functions or each.__code__ in INSIDE
             elif kind not in INERT and kind not in registered and kind not in VIEWS:
                 self._other(made)
 

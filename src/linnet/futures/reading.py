@@ -7,9 +7,10 @@ are bound to: *new* ones hold objects that the function made, which it may chang
 from __future__ import annotations
 
 import ast
+import builtins
 from typing import Any, Protocol
 
-from linnet.futures.pure_names import CHANGING, CONSUMERS, METHODS
+from linnet.futures.pure_names import CHANGING, CONSUMERS, METHODS, NUMPY
 
 _EFFECTS: dict[type[ast.AST], str] = {
     ast.Global: "`global`", ast.Nonlocal: "`nonlocal`", ast.Yield: "`yield`", ast.YieldFrom: "`yield`",
@@ -158,9 +159,14 @@ class _Reader:
         if isinstance(value, ast.Call):
             if isinstance(value.func, ast.Name) and value.func.id in _MAKERS:
                 shadowed = value.func.id in self.bound or value.func.id in self.around
+                shadowed = shadowed or self.names.meaning(value.func.id) is not getattr(
+                    builtins, value.func.id
+                )
                 return not shadowed and (not deep or not value.args)
             copies = all(each.arg == "dtype" for each in value.keywords)
-            return isinstance(value.func, ast.Attribute) and value.func.attr in _ARRAYS and copies
+            if not isinstance(value.func, ast.Attribute) or value.func.attr not in _ARRAYS or not copies:
+                return False
+            return id(self._chain(value.func)) in NUMPY
         return False
 
     # ------------------------------------------------------------------ statements and expressions

@@ -12,7 +12,7 @@ from types import CellType, CodeType, FunctionType
 
 from linnet.futures.activation import Activation
 from linnet.futures.future import current_scheduler
-from linnet.futures.order import INSIDE
+from linnet.futures.plain import INSIDE
 from linnet.futures.scheduler import here
 from linnet.futures.source import Source
 from linnet.futures.translating_expressions import (
@@ -103,7 +103,29 @@ def accumulators(tree: ast.FunctionDef) -> frozenset[str]:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and id(node) not in allowed:
             shared.add(node.id)
     parameters = {each.arg for each in ast.walk(tree.args) if isinstance(each, ast.arg)}
-    return frozenset(changed - shared - parameters)
+    return frozenset(changed - shared - parameters - _bound_to_others(tree))
+
+
+def _bound_to_others(tree: ast.FunctionDef) -> set[str]:
+    """Names that are bound to anything but what an operator just made, or a constant."""
+    own: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign):
+            own.add(id(node.target))
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], node.value
+            pairs = [(target, value)]
+            if (
+                isinstance(target, ast.Tuple)
+                and isinstance(value, ast.Tuple)
+                and len(target.elts) == len(value.elts)
+            ):
+                pairs = list(zip(target.elts, value.elts, strict=True))
+            own |= {id(each) for each, made in pairs if isinstance(made, ast.Constant | ast.BinOp)}
+    stores = (
+        each for each in ast.walk(tree) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+    )
+    return {each.id for each in stores if id(each) not in own}
 
 
 class _Translator(Expressions):

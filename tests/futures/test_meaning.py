@@ -448,7 +448,7 @@ def test_functions_inside_that_others_call_see_variables_of_their_time():
         xs, count = [1], 0
         found = []
         for i in range(n):
-            found.append(applied(lambda x: (x, len(xs), count), i))
+            found.append(applied(lambda x: (x, len(xs), count), i))  # noqa: B023
             xs.append(double(i))
             count = count + inc(i)
         return found, xs, count

@@ -323,6 +323,7 @@ EXAMPLES = 250 if _ASKED >= 2000 else max(1, _ASKED // PARTS)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("part", range(PARTS))
 @settings(max_examples=EXAMPLES)
 @given(start=st.integers(0, 2**40))

@@ -238,7 +238,7 @@ class Activation(Order):
         if any(type(each) not in ATOMS and not is_plain(each) for each in keys) or type(x) is set:
             self.drain()
             values = [self.settled(each) for each in values]
-        if name == "append" and len(x) & 1023 == 0:
+        if type(x) is list and name == "append" and len(x) & 1023 == 0:
             self._fill_behind(x)
         return getattr(x, name)(*values, **keywords)
 

@@ -13,7 +13,7 @@ from strategies import tiled
 
 from linnet.arrays import chunking
 
-ERRORS = (TypeError, ValueError, IndexError, RuntimeError)
+ERRORS = (TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 
 
 @contextmanager
@@ -39,15 +39,17 @@ def _computed(x: Any) -> Any:
     return x.compute() if hasattr(x, "compute") else x
 
 
-def _agree(found: Any, wanted: Any, rtol: float) -> None:
+def agree(found: Any, wanted: Any, rtol: float = 1e-10) -> None:
+    """The same shapes, dtypes and elements, floats but for the last digits."""
     if isinstance(wanted, tuple | list):
         assert len(found) == len(wanted)
         for one, other in zip(found, wanted, strict=True):
-            _agree(one, other, rtol)
+            agree(one, other, rtol)
         return
     found, wanted = np.asarray(_computed(found)), np.asarray(wanted)
-    assert found.dtype == wanted.dtype
-    assert found.shape == wanted.shape
+    assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), (
+        f"{found.dtype} {found.shape} for {wanted.dtype} {wanted.shape}"
+    )
     if wanted.dtype.kind in "fc":
         few = np.finfo(wanted.dtype).eps * 64
         largest = np.abs(wanted[np.isfinite(wanted)]).max(initial=1.0)
@@ -70,10 +72,12 @@ def same(function: Any, *arguments: Any, rtol: float = 1e-10, **keywords: Any) -
         args, kwargs = given("array")
         try:
             wanted = function(*args, **kwargs)
-        except ERRORS as error:
+        except (*ERRORS, ZeroDivisionError) as error:
             args, kwargs = given("ours")
-            with pytest.raises(tuple(kind for kind in ERRORS if isinstance(error, kind))):
+            with pytest.raises(
+                tuple(kind for kind in (*ERRORS, ZeroDivisionError) if isinstance(error, kind))
+            ):
                 function(*args, **kwargs)
             return
         args, kwargs = given("ours")
-        _agree(function(*args, **kwargs), wanted, rtol)
+        agree(function(*args, **kwargs), wanted, rtol)

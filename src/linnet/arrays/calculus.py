@@ -8,7 +8,7 @@ import numpy as np
 
 from linnet.arrays import chunking, reductions
 from linnet.arrays.building import blocks, concatenated, permuted, recut, sliced
-from linnet.arrays.core import as_node, axis_of, chunked, wrap
+from linnet.arrays.core import as_node, axis_of, checked, chunked, wrap
 from linnet.arrays.cumulative import cumsum
 from linnet.arrays.elementwise import apply, cast, sample, spread
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece, Source, Spans
@@ -34,11 +34,13 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: A
     node = as_node(a)
     if n < 0:
         raise ValueError("order must be non-negative but got " + repr(n))
+    if n == 0:
+        return wrap(node)
     if not node.ndim:
         raise ValueError("diff requires input that is at least one dimensional")
     along = axis_of(axis, node.ndim)
     ends = [None if each is NOT_GIVEN or each is None else as_node(each) for each in (prepend, append)]
-    if n and any(end is not None for end in ends):
+    if any(end is not None for end in ends):
         before, after = (_end(end, node, along) for end in ends)
         parts = [wrap(each) for each in (before, node, after) if each is not None]
         node = concatenate(parts, along).node
@@ -260,7 +262,7 @@ def _convolved(x: Node, y: Node, mode: Any, late: bool = False) -> Node:
     mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"mode must be one of 'valid', 'same', or 'full' (got {mode!r})")
-    dtype = np.convolve(np.ones(1, x.dtype), np.ones(1, y.dtype)).dtype
+    dtype = checked(np.convolve(np.ones(1, x.dtype), np.ones(1, y.dtype))).dtype
     start, length = {
         "full": (0, n + m - 1),
         "same": (m // 2 if late else (m - 1) // 2, n),

@@ -206,6 +206,8 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: An
     else:
         spec, items = contraction_order.from_lists(operands)
     nodes, common = _typed(*items)
+    if len(nodes) == 1 and out is None and _only_moves(spec, nodes[0].shape):
+        dtype = None  # NumPy returns a view, whatever dtype it was told
     if dtype is not None:
         for node in nodes:
             if not np.can_cast(node.dtype, dtype, casting):
@@ -223,6 +225,11 @@ def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: An
     if any(0 in node.shape for node in nodes):  # a sum of nothing, whatever else is multiplied with it
         last = filled(last.shape, 0, common, last.layout)
     return _finished(cast(last, common), out)
+
+
+def _only_moves(spec: str, shape: tuple[int, ...]) -> bool:
+    """Whether nothing is summed: a transpose, a diagonal."""
+    return all(step.kind in ("diagonal", "transpose") for step in contraction_order.plan(spec, [shape]))
 
 
 _MORE_WORK = 1.2

@@ -235,6 +235,11 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+def names_nothing(axis: Any, ndim: int) -> bool:
+    """Whether the first or last axis is named of an array that has none, as NumPy's folds let one do."""
+    return not ndim and isinstance(axis, int | np.integer) and axis in (0, -1)
+
+
 def recut_as(node: Node, chunks: Any) -> Node:
     """A node cut as `chunks=` says; None: as it is. Axes that a dict does not name stay as they are."""
     if chunks is None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.building import blocks, concatenated, each_tile, filled, permuted, recut
-from linnet.arrays.core import as_node, axis_of, wrap
+from linnet.arrays.core import as_node, axis_of, names_nothing, wrap
 from linnet.arrays.elementwise import apply, cast, chosen, constant
 from linnet.arrays.expression import Along, At, Entry, Node, Operand, Piece
 from linnet.arrays.reductions import reduction
@@ -79,7 +79,7 @@ def _before(node: Node, result: Any, name: str, axis: int, by_tile: Layout, toge
 def _along(x: Any, axis: Any) -> tuple[Node, int]:
     """The array and the axis to go along; without one, over all elements."""
     node = as_node(x)
-    if axis is None:
+    if axis is None or names_nothing(axis, node.ndim):
         node = node if node.ndim == 1 else wrap(node).reshape((-1,)).node
         return node, 0
     return node, axis_of(axis, node.ndim)

@@ -344,7 +344,10 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     mask, one, other = operand(condition), operand(x), operand(y)
     dtype = np.result_type(*(n.dtype if isinstance(n, Node) else n for n in (one, other)))
     nodes = [as_node(condition) if not isinstance(mask, Node) else mask]
-    nodes += [n if isinstance(n, Node) else constant(n, dtype) for n in (one, other)]
+    # NumPy casts numbers here, and wraps those that do not fit.
+    nodes += [
+        n if isinstance(n, Node) else constant(np.asarray(n).astype(dtype)[()], dtype) for n in (one, other)
+    ]
     if nodes[0].dtype != bool:
         nodes[0] = cast(nodes[0], bool)
     return wrap(mapped("where", nodes, dtype))

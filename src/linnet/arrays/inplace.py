@@ -95,7 +95,8 @@ def put(x: Any, key: Any, value: Any, temporary: bool) -> bool:
     data = owned(x)
     if data is None:
         data = _own(x)
-    data[plain_key] = plain
+    # Without axes it is what NumPy has numbers for, and it refuses NaN among integers.
+    data[plain_key] = plain[()] if isinstance(value, ArrayBase) and not plain.ndim else plain
     return True
 
 

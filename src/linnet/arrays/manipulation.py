@@ -11,7 +11,7 @@ import numpy as np
 
 from linnet.arrays import chunking
 from linnet.arrays.building import blocks, concatenated, filled, mapped, permuted, sliced
-from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, listed, wrap
+from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, listed, names_nothing, wrap
 from linnet.arrays.creation import shape_of, zeros
 from linnet.arrays.elementwise import cast, sample, spread
 from linnet.arrays.evaluation import computed
@@ -151,7 +151,7 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     array([2, 2, 3])
     """
     node = as_node(a)
-    if axis is None:
+    if axis is None or names_nothing(axis, node.ndim):
         node, axis = ravel(wrap(node)).node, 0
     place = axis_of(axis, node.ndim)
     counts = _counts(repeats)

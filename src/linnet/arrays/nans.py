@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.building import constant, folded
-from linnet.arrays.core import as_node, axes_of, wrap
+from linnet.arrays.core import as_node, axes_of, names_nothing, wrap
 from linnet.arrays.elementwise import apply, chosen
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node
@@ -193,7 +193,7 @@ def _scattered(
 def _all_missing(node: Node, axis: Any) -> None:
     missing = _missing(node)
     assert missing is not None
-    axes = axes_of(axis, node.ndim)
+    axes = () if names_nothing(axis, node.ndim) else axes_of(axis, node.ndim)
     (found,) = computed(
         [folded(folded(missing, "all", axes, bool), "any", tuple(range(node.ndim - len(axes))), bool)]
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from linnet.arrays import chunking, reductions
 from linnet.arrays.building import constant, mapped
-from linnet.arrays.core import as_node, chunked, wrap
+from linnet.arrays.core import SCALARS, as_node, chunked, wrap
 from linnet.arrays.elementwise import apply, cast, chosen
 from linnet.arrays.naming import named_as
 from linnet.arrays.reductions import reduction
@@ -123,6 +123,12 @@ def _clipped(x: Any, low: Any, high: Any) -> Any:
         limits = np.iinfo(found.dtype)
         low = None if type(low) is int and low <= limits.min else low
         high = None if type(high) is int and high >= limits.max else high
+    if low is None and high is None:
+        return apply(np.positive, found)
+    if low is not None and high is not None:  # the dtype is that of all three, whichever comes first
+        bounds = [each if type(each) in SCALARS else as_node(each).dtype for each in (low, high)]
+        common = np.result_type(found.dtype, *bounds) if found.dtype.kind in "biufc" else found.dtype
+        found = wrap(cast(found.node, common)) if common.kind in "biufc" else found
     if low is not None:
         found = apply(np.maximum, found, low)
     return found if high is None else apply(np.minimum, found, high)

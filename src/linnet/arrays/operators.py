@@ -44,10 +44,14 @@ def taken(other: Any) -> Any:
 
 
 def compared(ufunc: np.ufunc, x: Any, other: Any) -> Any:
-    """`x == other` or `x != other`: text, None and dates equal no number."""
+    """`x == other` or `x != other`: text, None and dates equal no number; None equals NaT."""
     differs = ufunc is np.not_equal
     if isinstance(other, np.ndarray) and other.dtype.kind in "OSUVT":
         numbers, is_number = _numbers_in(other, x.node.dtype)
+        nothing = np.array([item is None for item in other.flat], bool).reshape(other.shape)
+        if x.node.dtype.kind in "mM" and nothing.any():  # NumPy makes None of NaT to compare it with objects
+            missing = elementwise.call(np.not_equal if differs else np.equal, (np.isnat(x), True), {})
+            return elementwise.where(nothing, missing, differs)
         if is_number.any():
             return elementwise.where(is_number, elementwise.call(ufunc, (x, numbers), {}), differs)
     else:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from linnet.arrays import chunking
 from linnet.arrays.along import looked_up, taken_along
 from linnet.arrays.assignment import setitem
-from linnet.arrays.building import constant, folded, mapped, permuted
+from linnet.arrays.building import constant, filled, folded, mapped, permuted
 from linnet.arrays.core import NUMPY, ArrayBase, as_node, axis_of, chunked, wrap, wrapped
 from linnet.arrays.cumulative import cumsum as cumulated
 from linnet.arrays.elementwise import apply, cast, operand, placed
@@ -55,6 +55,10 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
     if not node.ndim:
         node = permuted(node, (-1,))
     axis = axis_of(axis, node.ndim)
+    # Where nothing comes out NumPy looks at no index, unless it goes through them first.
+    if 0 in node.shape[:axis] or (0 in node.shape[axis + 1 :] and mode != "raise"):
+        shape = (*node.shape[:axis], *np.shape(known(indices)), *node.shape[axis + 1 :])
+        return _stored(wrap(filled(shape, 0, node.dtype)), out, "take")
     positions = settled(indices, node.shape[axis], mode, axis)
     return _stored(wrap(gathered(node, [axis], [positions], axis)), out, "take")
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.building import blocks, part
-from linnet.arrays.core import as_node, axis_of, wrap
+from linnet.arrays.core import as_node, axis_of, names_nothing, wrap
 from linnet.arrays.expression import Access, Along, Entry, Node, Operand, Piece, Span
 from linnet.arrays.reductions import is_set, reduction
 from linnet.tiles import Layout
@@ -27,6 +27,7 @@ def argmin(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
 
 def position(node: Node, kind: str, axis: Any, keepdims: bool) -> Node:
     """Where the best element is: each tile gives its best and its place, then the best of these is found."""
+    axis = None if names_nothing(axis, node.ndim) else axis
     axes = tuple(range(node.ndim)) if axis is None else (axis_of(axis, node.ndim),)
     which = None if axis is None else axes[0]
     edges = node.layout.boundaries

@@ -22,6 +22,7 @@ from linnet.arrays.core import (
     axes_of,
     direct,
     is_small,
+    names_nothing,
     wrap,
     wrapped,
     wrapped_all,
@@ -118,7 +119,7 @@ def fold_ufunc(
 ) -> Any:
     """`ufunc.reduce` for a ufunc that has a fold."""
     node = as_node(x)
-    axes = axes_of(axis, node.ndim)
+    axes = () if names_nothing(axis, node.ndim) else axes_of(axis, node.ndim)
     result = np.dtype(ufunc.reduce(np.zeros((1,), node.dtype), dtype=dtype).dtype)
     inner = result if dtype is not None or ufunc in (np.add, np.multiply) else None
     if kind == "sum" and result == np.float16:
@@ -126,15 +127,12 @@ def fold_ufunc(
     if kind == "prod" and result.kind in "fc":
         kind = "product"
     # Where the mask does not hold nothing is added; a largest element may be compared with `initial` often.
-    other = ufunc.identity
+    other = None if initial is None else ufunc.identity
     if other is None and _is_given(initial):
         other = initial
     hidden = where is not True and where is not np._NoValue
     if other is None and hidden:
-        raise ValueError(
-            f"reduction operation '{ufunc.__name__}' does not have an identity, "
-            "so to use a where mask one has to specify 'initial'"
-        )
+        raise ValueError(without_identity(ufunc))
     if hidden:
         node = cast(node, result)
     node = masked(node, where, other)
@@ -142,6 +140,14 @@ def fold_ufunc(
     if not _is_given(initial):
         return wrap(folding)
     return wrap(mapped(ufunc.__name__, [folding, constant(initial, result)], result))
+
+
+def without_identity(ufunc: np.ufunc) -> str:
+    """What NumPy says of a mask where there may be nothing to begin with."""
+    return (
+        f"reduction operation '{ufunc.__name__}' does not have an identity, "
+        "so to use a where mask one has to specify 'initial'"
+    )
 
 
 def is_set(keepdims: Any) -> bool:
@@ -228,7 +234,8 @@ def any(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, whe
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """How many elements are not zero."""
     node = as_node(x)
-    return wrap(folded(node, "count", axes_of(axis, node.ndim), np.intp, keepdims=is_set(keepdims)))
+    axes = () if names_nothing(axis, node.ndim) else axes_of(axis, node.ndim)
+    return wrap(folded(node, "count", axes, np.intp, keepdims=is_set(keepdims)))
 
 
 @reduction(np.ptp, out_at=2)

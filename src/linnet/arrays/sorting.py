@@ -9,8 +9,18 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays import chunking
-from linnet.arrays.building import blocks, concatenated, constant, each_tile, mapped, part, permuted, sliced
-from linnet.arrays.core import as_node, axis_of, chunked, refuse_keywords, wrap
+from linnet.arrays.building import (
+    blocks,
+    concatenated,
+    constant,
+    each_tile,
+    filled,
+    mapped,
+    part,
+    permuted,
+    sliced,
+)
+from linnet.arrays.core import as_node, axis_of, chunked, names_nothing, refuse_keywords, wrap
 from linnet.arrays.elementwise import cast, sample
 from linnet.arrays.expression import Along, Entry, Node, Operand, Piece
 from linnet.arrays.naming import named_as
@@ -175,7 +185,7 @@ def numpy_sort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, s
 def numpy_argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
     """`np.argsort` of an array in tiles; always stable."""
     refuse_keywords("argsort", order=(order, None))
-    node, along = _along(a, axis)
+    node, along = _along(a, None if names_nothing(axis, as_node(a).ndim) else axis)
     return wrap(argsorted_node(node, along))
 
 
@@ -223,6 +233,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if any(node.shape != nodes[0].shape for node in nodes):
         raise ValueError("all keys need to be the same shape")
+    if not nodes[0].ndim:  # a line of keys: each is a number, and there is one place
+        np.lexsort(np.zeros((1,)), axis=axis)
+        return wrap(filled((), 0, np.intp))
     along = axis_of(axis, nodes[0].ndim)
     longest = max(nodes, key=lambda node: node.dtype.itemsize)
     if fits_whole(longest, (along,), 8 * len(nodes)):

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays import reductions
-from linnet.arrays.building import concatenated, constant, folded, mapped, permuted
+from linnet.arrays.building import concatenated, constant, filled, folded, mapped, permuted
 from linnet.arrays.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
 from linnet.arrays.elementwise import apply, cast, spread
 from linnet.arrays.evaluation import computed
 from linnet.arrays.expression import Node
 from linnet.arrays.reductions import NOT_GIVEN, is_set
+from linnet.arrays.settling import known
 
 
 def average(
@@ -28,7 +29,10 @@ def average(
         count = math.prod(node.shape) / math.prod(found.shape) if math.prod(found.shape) else 0
         scale = wrap(spread(constant(count, found.dtype), found.shape))
         return (found, scale) if returned else found
-    weight = weights_like(node, as_node(weights), axis)
+    given = as_node(weights)
+    if 0 in node.shape and given.shape != node.shape and not known(wrap(given)).sum():
+        raise ZeroDivisionError("Weights sum to zero, can't be normalized")
+    weight = weights_like(node, given, axis)
     kinds = [node.dtype, weight.dtype, *([np.dtype("f8")] if node.dtype.kind in "biu" else [])]
     dtype = np.result_type(*kinds)
     axes = axes_of(axis, node.ndim)
@@ -95,6 +99,8 @@ def cov(
     other = away if weights is None else apply(np.multiply, away, weights)
     product = apply(np.conjugate, other).T if x.dtype.kind == "c" else other.T
     found = (away @ product) * np.true_divide(1, norm)
+    if not found.shape[0]:  # NumPy forgets the dtype of no variables
+        return wrap(filled((0, 0), 0, np.float64))
     ones = tuple(a for a in range(2) if found.shape[a] == 1)
     return wrap(permuted(found.node, tuple(a for a in range(2) if a not in ones)))
 

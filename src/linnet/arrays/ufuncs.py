@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from linnet.arrays import elementwise
 from linnet.arrays.assignment import update_at
-from linnet.arrays.building import blocks, each_tile, filled, permuted, sliced
-from linnet.arrays.core import ArrayBase, as_node, axes_of, axis_of, direct, wrap
+from linnet.arrays.building import blocks, filled, permuted, recut, sliced
+from linnet.arrays.core import ArrayBase, as_node, axes_of, axis_of, direct, names_nothing, wrap
 from linnet.arrays.cumulative import ASSOCIATIVE, accumulated
 from linnet.arrays.elementwise import cast
 from linnet.arrays.expression import Along, Node, Operand, Piece, Source
 from linnet.arrays.gathering import gathered
-from linnet.arrays.reductions import fold_ufunc, into
+from linnet.arrays.reductions import fold_ufunc, into, without_identity
 from linnet.arrays.settling import known
 from linnet.arrays.wholes import whole_along
 from linnet.kernels.folds import FOLDS
@@ -78,21 +78,42 @@ def _reduce(
     node = as_node(x)
     if kind in FOLDS and kind not in ("mean", "count", "moments", "product"):
         return fold_ufunc(x, ufunc, kind, axis, dtype, keepdims, initial, where)
+    if names_nothing(axis, node.ndim):
+        node, keepdims = permuted(node, (-1,)), False
     axes = axes_of(axis, node.ndim)
     if len(axes) != 1:
         raise ValueError(
             f"reduction operation '{ufunc.__name__}' is not reorderable, so at most one axis may be specified"
         )
-    if where is not True or (initial is not np._NoValue and initial is not None):
-        raise TypeError(f"np.{ufunc.__name__}.reduce on arrays in tiles takes no where= or initial=")
     result = np.dtype(ufunc.reduce(np.zeros((1,), node.dtype), dtype=dtype).dtype)
-    node = whole_along(node if dtype is None else cast(node, dtype), axes)
-    shortened = tuple((0, 1) if a in axes else e for a, e in enumerate(node.layout.boundaries))
-    made = each_tile(
-        "reduce_tile", node, result, type(node.layout)(shortened), ufunc=ufunc.__name__, axis=axes[0]
-    )
+    made = _in_order(ufunc, node if dtype is None else cast(node, dtype), axes[0], result, initial, where)
     kept = tuple(a for a in range(node.ndim) if keepdims or a not in axes)
     return wrap(permuted(made, kept))
+
+
+def _in_order(
+    ufunc: np.ufunc, node: Node, axis: int, result: np.dtype[Any], initial: Any, where: Any
+) -> Node:
+    """The reduction from the first element to the last, on tiles that hold the axis whole."""
+    begins = initial is not np._NoValue and initial is not None
+    hides = where is not True and where is not np._NoValue
+    if hides and not begins:
+        raise ValueError(without_identity(ufunc))
+    node = whole_along(node, (axis,))
+    operands, own = [node], tuple(Along(a) for a in range(node.ndim))
+    accesses = [Operand(0, own)]
+    if begins:
+        first = np.empty((), result)
+        first[()] = initial  # as NumPy converts it, or refuses
+        accesses.append(Operand(len(operands), ()))
+        operands.append(Source(first))
+    if hides:
+        mask = np.broadcast_to(wrap(cast(as_node(where), np.bool_)), node.shape)
+        accesses.append(Operand(len(operands), own))
+        operands.append(recut(as_node(mask), node.layout))
+    layout = Layout(tuple((0, 1) if a == axis else e for a, e in enumerate(node.layout.boundaries)))
+    attributes = (("ufunc", ufunc.__name__), ("axis", axis), ("begins", begins))
+    return blocks(operands, (Piece("reduce_tile", tuple(accesses), attributes),), layout, result)
 
 
 def _accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> Any:

@@ -36,18 +36,26 @@ def _work(shape: Sequence[int], *_: Any, **__: Any) -> float:
 
 
 @kernel("reduce_tile", shape=_short, flops=_work)
-def reduce_tile(x: Tile, *, ufunc: str, axis: int) -> Tile:
+def reduce_tile(x: Tile, *others: Tile, ufunc: str, axis: int, begins: bool = False) -> Tile:
     """`ufunc.reduce` along an axis, which stays with length 1.
+
+    What it begins with follows the tile, if `begins`; then a mask of elements that count, if there is one.
 
     >>> reduce_tile(np.array([[1, 2], [3, 4]]), ufunc="subtract", axis=1)
     array([[-1],
            [-1]])
+    >>> mask = np.array([True, False])
+    >>> reduce_tile(np.array([1, 2]), np.array(9), mask, ufunc="subtract", axis=0, begins=True)
+    array([8])
     """
-    return np.asarray(quietly(_reduce, binary(ufunc), x, axis))
+    return np.asarray(quietly(_reduce, binary(ufunc), x, others, axis, begins))
 
 
-def _reduce(ufunc: np.ufunc, x: Tile, axis: int) -> Any:
-    return ufunc.reduce(x, axis=axis, dtype=_own_dtype(ufunc, x), keepdims=True)
+def _reduce(ufunc: np.ufunc, x: Tile, others: Sequence[Tile], axis: int, begins: bool) -> Any:
+    keywords: dict[str, Any] = {"initial": others[0][()]} if begins else {}
+    if len(others) > begins:
+        keywords["where"] = others[-1]
+    return ufunc.reduce(x, axis=axis, dtype=_own_dtype(ufunc, x), keepdims=True, **keywords)
 
 
 def _accumulate(ufunc: np.ufunc, x: Tile, axis: int) -> Any:

@@ -123,8 +123,11 @@ def _copied(name: str, function: Callable[..., Any], least: int = 1, most: int =
 
 
 def _where_into(condition: Any, x: Any, y: Any, out: Tile) -> None:
-    np.copyto(out, y)
-    np.copyto(out, x, where=condition if condition.dtype == bool else condition.astype(bool))
+    # The dtype of the result has been settled; durations among dates become dates.
+    np.copyto(out, y, casting="unsafe")
+    np.copyto(
+        out, x, casting="unsafe", where=condition if condition.dtype == bool else condition.astype(bool)
+    )
 
 
 def _round_into(x: Any, *rest: Any) -> None:

@@ -1,0 +1,147 @@
+"""Corners that random programs and a second look found, each against NumPy in several tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from against_numpy import Pair, same, tiles_only
+
+import linnet as ln
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _tiles_only() -> Iterator[None]:
+    with tiles_only():
+        yield
+
+
+LINE = np.array([3, 1, 1, 0, 5, 7])
+MASK = np.array([True, False, True, True, False, True])
+IN_ORDER = [
+    np.subtract,
+    np.divide,
+    np.power,
+    np.floor_divide,
+    np.remainder,
+    np.arctan2,
+    np.left_shift,
+    np.fmod,
+]
+
+
+@pytest.mark.parametrize("ufunc", IN_ORDER)
+@pytest.mark.parametrize("dtype", ["i8", "u1", "f4"])
+def test_reductions_in_order_with_where_and_initial(ufunc: np.ufunc, dtype: str) -> None:
+    dtype = "i2" if ufunc is np.left_shift else dtype
+    x, grid = Pair(LINE.astype(dtype), 2), Pair(np.arange(12).reshape(3, 4).astype(dtype), 2)
+    same(ufunc.reduce, x, initial=2)
+    same(ufunc.reduce, x, initial=2, where=Pair(MASK, 4))
+    same(ufunc.reduce, x, initial=2, where=np.zeros(6, bool))
+    same(ufunc.reduce, x, where=MASK)  # nothing to begin with: both refuse
+    same(ufunc.reduce, x, where=MASK, initial=None)
+    same(ufunc.reduce, grid, axis=1, initial=1, where=Pair(np.arange(12).reshape(3, 4) % 3 > 0, 3))
+    same(ufunc.reduce, grid, axis=0, initial=1, where=MASK[:4], keepdims=True)
+
+
+@pytest.mark.parametrize(
+    "ufunc", [np.add, np.multiply, np.maximum, np.hypot, np.gcd, np.logaddexp, np.logical_and]
+)
+def test_a_mask_needs_something_to_begin_with(ufunc: np.ufunc) -> None:
+    x = ln.asarray(LINE, chunks=2)
+    with pytest.raises(ValueError, match="so to use a where mask one has to specify 'initial'"):
+        ufunc.reduce(x, where=MASK, initial=None)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize(
+    "bins", [[0.0, 1, np.nan], [np.nan, 2, 1.0], [np.nan], [1, 1, 2], [3.0, 2, 2, 1], [], [2, 1, 1.5]]
+)
+def test_digitize_with_nan_among_bins(bins: list[float], right: bool) -> None:
+    same(np.digitize, Pair([0.5, np.nan, 2.5, -1, 1, 9], 2), bins, right=right)
+
+
+def test_lexsort_of_one_line() -> None:
+    same(np.lexsort, Pair([3, 1, 2], 2))
+    same(np.lexsort, Pair([3, 1, 2], 2), axis=0)
+    same(np.lexsort, Pair([3, 1, 2], 2), axis=1)
+    same(lambda x: np.lexsort((x,)), Pair([3, 1, 2, 1], 2))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_is_no_integer(value: float) -> None:
+    x = ln.asarray(LINE.copy(), chunks=2)
+    with pytest.raises((ValueError, OverflowError), match="cannot convert float (NaN|infinity) to integer"):
+        x[-1] += value
+    assert x.compute().tolist() == LINE.tolist()
+    x[-1] += 2.5
+    assert x.compute()[-1] == 9
+
+
+@pytest.mark.parametrize("spec", ["ii->i", "ij->ji", "ij", "ij->j", "ii", "...->..."])
+def test_views_by_einsum_keep_their_dtype(spec: str) -> None:
+    same(lambda x: np.einsum(spec, x, dtype="f8"), Pair(np.arange(9, dtype="i2").reshape(3, 3), 2))
+
+
+FOLDS = [
+    np.sum,
+    np.max,
+    np.any,
+    np.ptp,
+    np.argmax,
+    np.cumsum,
+    np.nansum,
+    np.nanargmin,
+    np.count_nonzero,
+    np.argsort,
+]
+OTHERS = [np.mean, np.std, np.median, np.sort, np.flip]
+
+
+@pytest.mark.parametrize(
+    "function", [*FOLDS, *OTHERS, np.add.reduce, np.subtract.reduce, np.bitwise_or.reduce]
+)
+@pytest.mark.parametrize("axis", [0, -1, 1])
+def test_axes_of_an_array_that_has_none(function: Any, axis: int) -> None:
+    same(function, Pair(5, ()), axis=axis)
+    same(lambda x: np.repeat(x, 2, axis), Pair(5, ()))
+
+
+def test_clip_has_the_dtype_of_both_bounds() -> None:
+    x = Pair([True, False, True], 2)
+    for low, high in [(2.5, np.float32(1.5)), (0, np.float32(1.5)), (np.float32(0.5), 2), (0, 2)]:
+        same(np.clip, x, low, high)
+
+
+@pytest.mark.parametrize("dtype", ["m8[s]", "M8[D]", "M8[ns]"])
+def test_none_equals_nat(dtype: str) -> None:
+    x = Pair(np.array([1, "NaT", 3], dtype), 2)
+    same(lambda a: a == None, x)  # noqa: E711
+    same(lambda a: a != None, x)  # noqa: E711
+    same(lambda a: a == [None, None, "b"], x)
+
+
+def test_dates_and_durations_in_one_choice() -> None:
+    days = Pair(np.array([1, 2, 3], "m8[D]"), 2)
+    same(lambda x, c: np.where(c, x, np.array("2020-01-01", "M8[D]")), days, Pair([True, False, True], 1))
+
+
+@pytest.mark.parametrize("value", [-2, 300, 7])
+def test_where_wraps_numbers_as_numpy_does(value: int) -> None:
+    same(lambda x, c: np.where(c, x, value), Pair(np.array([1, 2, 3], "u1"), 2), Pair([True, False, True], 1))
+
+
+@pytest.mark.parametrize("mode", ["raise", "clip"])
+@pytest.mark.parametrize("shape", [(0, 1, 2), (0, 0, 2), (2, 0, 0), (2, 0, 1)])
+def test_taking_where_nothing_comes_out(shape: tuple[int, ...], mode: str) -> None:
+    same(np.take, Pair(np.zeros(shape), tuple(max(n, 1) for n in shape)), [1, 0], axis=1, mode=mode)
+
+
+def test_other_small_ones() -> None:
+    same(np.diff, Pair(3.0, ()), n=0)
+    same(np.cov, Pair(np.zeros((0, 1), "c16"), 1))
+    same(np.average, Pair(np.zeros((0, 0, 3)), 1), axis=-2, weights=Pair(np.zeros(0), 1))
+    with pytest.raises(TypeError, match="arrays of objects"):
+        np.correlate(ln.asarray(np.array([1, 2, 3], "m8[s]"), chunks=2), np.array([1, 2], "u8"))

@@ -212,7 +212,7 @@ def quantiles(dice: Dice, a: NDArray[Any]) -> Call:
 
     axis = dice.axis(a)
     axis = None if axis == () else axis  # NumPy's dtype then depends on whether there is a NaN
-    q = dice.pick([0, 1, 0.5, [0.25, 0.75], [0, 1], np.float32(1)])
+    q = dice.pick([0, 1, 0.5, [0.25, 0.75], [0, 1], 1.0])
     method = dice.pick(
         ["linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull", "inverted_cdf"]
     )

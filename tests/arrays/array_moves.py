@@ -65,7 +65,7 @@ def joins(dice: Dice, a: NDArray[Any]) -> Call:
     if kind is np.array_split:
         axis = dice.axis(a, several=False, none=False)
         return Call(kind, [dice.pick([2, 3, [1], [1, 3], [2, 9]])], {"axis": 0 if axis is None else axis})
-    keywords = {"axis": dice.integer(-1, 1)} if kind in (np.concatenate, np.stack) else {}
+    keywords: dict[str, Any] = {"axis": dice.integer(-1, 1)} if kind in (np.concatenate, np.stack) else {}
     if kind is np.concatenate and dice.coin(0.3):
         keywords["axis"] = None
     others = [dice.like(a.shape, EVERY if dice.coin(0.2) else NUMBERS) for _ in range(dice.integer(0, 2))]

@@ -10,6 +10,7 @@ import typer
 
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
+from linnet.cli.fit import fit
 from linnet.cli.provision import provision
 from linnet.cli.run import run
 from linnet.cli.top import top
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(doctor)
+app.command()(fit)
 app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(run)
 app.command()(worker)
 app.command()(provision)

@@ -4,10 +4,12 @@ Hours and dollars throughout.
 
     observations ─▶ laws, fitting, comparison ─▶ model ─▶ checkpoints
     reading ─▶ lifetimes ─┘       pooling, correlation, drift ─┘
+    deadlines: a job on spot and on-demand servers, along a trace
 """
 
 from linnet.fleet.checkpoints import CheckpointPlan
 from linnet.fleet.comparison import Candidate, Comparison
+from linnet.fleet.deadlines import DeadlineRun, Situation, simulate_deadline
 from linnet.fleet.drift import Drift
 from linnet.fleet.empirical import KaplanMeier
 from linnet.fleet.lifetimes import Lifetimes
@@ -18,10 +20,13 @@ __all__ = [
     "Candidate",
     "CheckpointPlan",
     "Comparison",
+    "DeadlineRun",
     "Drift",
     "FittedModel",
     "KaplanMeier",
     "Lifetimes",
     "Model",
     "Pooled",
+    "Situation",
+    "simulate_deadline",
 ]

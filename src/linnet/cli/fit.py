@@ -57,14 +57,12 @@ def draw(life: Lifetimes, model: FittedModel, path: Path) -> None:
     """Survival and hazard of the data, of the model, and of the other laws of its table."""
     import numpy as np
 
-    from linnet.errors import MissingExtraError
+    from linnet.errors import missing_extra
 
     try:
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError(
-            "drawing needs matplotlib; install it with `pip install linnet[plot]`"
-        ) from None
+    except ImportError as error:
+        raise missing_extra("drawing", "matplotlib", "plot") from error
 
     end = float(life.cap or life.hours.max())
     ages = np.linspace(0, end, 600)[:-1]

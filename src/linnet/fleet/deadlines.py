@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from os import PathLike, fspath
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +149,7 @@ def cheapest_course(now: Situation) -> Server:
     at = round(now.elapsed / task.tick)
     parts = int(np.ceil((now.left + now.starting) / task.tick * PARTS - 1e-6))
     left = min(parts, course.shape[1] - 1)
-    return SERVERS[course[at, left, SERVERS.index(now.server), int(now.spot)]]
+    return SERVERS[int(course[at, left, SERVERS.index(now.server), int(now.spot)])]
 
 
 POLICIES: dict[str, Policy] = {
@@ -297,7 +297,7 @@ def _run(task: Task, decide: Policy, spot: Sequence[bool]) -> DeadlineRun:
                 f"the policy chose {chosen!r} at hour {at * task.tick:g}, where there is no such server"
             )
         if chosen != server:
-            pending = 0.0 if chosen == "nothing" else task.overhead
+            pending = {"nothing": 0.0}.get(chosen, task.overhead)
         server = chosen
         used.append(chosen)
         cost += prices[chosen] * task.tick
@@ -323,7 +323,7 @@ def read_trace(trace: str | PathLike[str] | Mapping[str, Any]) -> Trace:
         except ValueError as error:
             raise FormatError(f"{name} is no JSON file: {error}") from error
     try:
-        seconds, data = float(found["metadata"]["gap_seconds"]), cast("list[Any]", list(found["data"]))
+        seconds, data = float(found["metadata"]["gap_seconds"]), list(found["data"])
     except (KeyError, TypeError, ValueError):
         raise FormatError(
             f"{name} must have metadata.gap_seconds, a number, and data, a list of 0 and 1"

@@ -51,9 +51,12 @@ def late_of(pending: Pending, number: int) -> Any:
 
 def values_of(arrays: Sequence[Any]) -> list[Any] | None:
     """The values of arrays that one call gives, had without their nodes; None if they are others."""
-    pending = arrays[0].pending if type(arrays[0]) is _class else None
-    if pending is None or any(type(each) is not _class or each.pending is not pending for each in arrays):
+    pending = arrays[0].pending if arrays and type(arrays[0]) is _class else None
+    if pending is None:
         return None
+    for each in arrays:
+        if type(each) is not _class or each.pending is not pending:
+            return None
     values = pending.values()
     return [values[each.number] for each in arrays]
 

@@ -197,6 +197,7 @@ def _in_range(function: Callable[..., Any]) -> Callable[..., Any]:
     return small
 
 
+@functools.cache
 def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Between these, squares and many of them are floats."""
     info = np.finfo(dtype)

@@ -261,9 +261,19 @@ def over_stack(function: Callable[..., Any], *stacks: Any) -> Any:
             results.append(function(*(each[index] for each in stacks)))
         finally:
             _place.reset(token)
+    if not results:  # what it would make of a matrix tells the shapes
+        like = function(*(operand(np.zeros(each.shape[-2:], each.dtype)) for each in stacks))
+        if not isinstance(like, dict):
+            return _empty(batch, like)
+        return {name: _empty(batch, each) for name, each in cast("dict[str, Any]", like).items()}
     if not isinstance(results[0], dict):
         return reshape(stack(results), (*batch, *results[0].shape))
     return {
         name: reshape(stack([each[name] for each in results]), (*batch, *like.shape))
         for name, like in results[0].items()
     }
+
+
+def _empty(batch: tuple[int, ...], like: Any) -> Any:
+    """A stack without matrices of results like this one."""
+    return operand(np.empty((*batch, *like.shape), like.dtype))

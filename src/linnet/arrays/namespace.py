@@ -42,12 +42,12 @@ def compute(*arrays: Any) -> Any:
     [array([1., 2., 3.]), (np.float64(3.0),)]
     """
     what = arrays[0] if len(arrays) == 1 else arrays
+    at_once = values_of(what) if isinstance(what, tuple) else None
+    if at_once is not None:
+        return type(what)(*at_once) if hasattr(what, "_fields") else tuple(at_once)
     if not _is_several(what):
         return what.compute() if isinstance(what, Array) else wrap(as_node(what)).compute()
     parts = leaves(what)
-    at_once = values_of(parts)
-    if at_once is not None:
-        return rebuilt(what, at_once)
     plain = [isinstance(each, PLAIN) for each in parts]
     nodes = [as_node(each) for each, skip in zip(parts, plain, strict=True) if not skip]
     values = (

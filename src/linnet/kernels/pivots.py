@@ -128,17 +128,22 @@ def condition_of(
 _EPS = {char: float(np.finfo(char).eps) for char in "fdFD"}
 
 
-def bad_condition(a: Matrix, solved: Matrix) -> Numbers:
-    """The same for a matrix in one piece, without a look at its pivots."""
+def bad_condition(a: Matrix, solved: Matrix, others: int = 0) -> Numbers:
+    """The same for a matrix in one piece, without a look at its pivots, from what is behind other columns."""
+    square = float(np.vdot(a, a).real) * float(np.vdot(solved, solved).real)
+    limit = _DIGITS / _EPS[solved.dtype.char]
+    if 0 < square < limit * limit:  # with the other columns it is more
+        return np.zeros(1)
     if not a.size:
         return np.zeros(1)
-    square = float(np.vdot(a, a).real) * float(np.vdot(solved, solved).real)
+    if others:
+        return bad_condition(a, solved[:, others:])
     if 0 < square < np.inf:
         condition = math.sqrt(square / (a.shape[0] * solved.shape[1]))
     else:  # squares are out of range where these are not
         parts = [float(join_squares.function([[squares.function(each)]])[0]) for each in (a, solved)]
         condition = parts[0] / math.sqrt(a.shape[0]) * (parts[1] / math.sqrt(solved.shape[1]))
-    return np.array([condition if condition >= _DIGITS / _EPS[solved.dtype.char] else 0.0])
+    return np.array([condition if condition >= limit else 0.0])
 
 
 @kernel(

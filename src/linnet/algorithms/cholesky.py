@@ -69,6 +69,7 @@ def recipe(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
         (("O", Output(layout, dtype)),),
         _choose,
         (("N", layout.grid[0]), ("side", side)),
+        halves=(("A", "lower"),),
     )
 
 

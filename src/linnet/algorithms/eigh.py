@@ -110,7 +110,7 @@ def recipe(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
         ("Z", Output(Layout((slab_edges(n, n), (0, n))), dtype)),
     )
     sizes = {"N": layout.grid[0], "B": panel_width(layout), "K": -(-(n - 1) // GROUP), "C": min(n, SLABS)}
-    return Recipe("eigh", ("A",), outputs, _choose, tuple(sizes.items()))
+    return Recipe("eigh", ("A",), outputs, _choose, tuple(sizes.items()), halves=(("A", "lower"),))
 
 
 def values_of(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:

@@ -58,7 +58,8 @@ def gram_of(layout: Layout, dtype: np.dtype[np.generic]) -> Recipe:
 def hermitian_product(layout: Layout, right: Layout, dtype: np.dtype[np.generic]) -> Recipe:
     """`X`, which is `A·B`, for a Hermitian `A` of which the lower triangle is read."""
     sizes = (("P", layout.grid[0]), ("Q", right.grid[1]))
-    return Recipe("symm", ("A", "B"), (("X", Output(right, dtype)),), only(hermitian_times), sizes)
+    outputs = (("X", Output(right, dtype)),)
+    return Recipe("symm", ("A", "B"), outputs, only(hermitian_times), sizes, halves=(("A", "lower"),))
 
 
 def triangular_product(
@@ -67,4 +68,6 @@ def triangular_product(
     """`X`, which is `T·B`, for a triangle `T`."""
     sizes = (("P", layout.grid[0]), ("Q", right.grid[1]), ("unit", int(unit)))
     program = lower_times if lower else upper_times
-    return Recipe("trmm", ("T", "B"), (("X", Output(right, dtype)),), only(program), sizes)
+    outputs = (("X", Output(right, dtype)),)
+    half = "lower" if lower else "upper"
+    return Recipe("trmm", ("T", "B"), outputs, only(program), sizes, halves=(("T", half),))

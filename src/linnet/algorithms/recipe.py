@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class Recipe:
     """A result that is made only so that an error is found."""
     stack: tuple[int, ...] | None = None
     """Which matrix of a stack it works on: errors name it."""
+    halves: tuple[tuple[str, Literal["lower", "upper"]], ...] = ()
+    """Square inputs of which only the tiles on the diagonal and below, or above it, are read."""
     tables: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Tables of integers that the programs are bound to."""
     kernel: tuple[str, tuple[tuple[str, Any], ...]] | None = None

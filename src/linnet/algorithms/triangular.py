@@ -75,6 +75,7 @@ def solution(
         only(forward if lower else backward),
         (("P", layout.grid[0]), ("Q", right.grid[1]), ("unit", int(unit))),
         check=None if unit else "singular",
+        halves=(("T", "lower" if lower else "upper"),),
     )
 
 

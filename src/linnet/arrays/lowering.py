@@ -40,7 +40,7 @@ from linnet.arrays.inlining import inline
 from linnet.arrays.matrix_products import turned_factors
 from linnet.arrays.needed import folded, piece_box, tiles_needed, whole
 from linnet.arrays.spreading import Nodes, fold_levels
-from linnet.arrays.tile_sets import Box, Numbers, Tiles, common, listed, union
+from linnet.arrays.tile_sets import Box, Numbers, Stairs, Tiles, common, listed, stairs_of, union
 from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
 from linnet.programs.grammar import Program
@@ -172,7 +172,12 @@ class Lowering:
 
         What stands in a `for` over these is said once for each nest, of variables, or done for each tile.
         """
-        found = listed(tiles) if len(tiles) > _NESTS else None
+        many = len(tiles) > _NESTS
+        stairs = stairs_of(tiles) if many else None
+        if stairs is not None:
+            yield from self.over_stairs(stairs)
+            return
+        found = listed(tiles) if many else None
         if found is not None:
             yield from self.over_list(*found)
             return
@@ -191,7 +196,8 @@ class Lowering:
             return
         self.loops += 1
         steps = first if isinstance(first, range) else range(len(first))
-        for place in self.builder.each(f"i{self.loops}", steps):
+        bounds = (steps.start, steps.stop) if steps.step == 1 else (steps.start, steps.stop, steps.step)
+        for place in self.builder.each(f"i{self.loops}", *bounds):
             index = place if isinstance(first, range) else self.looked_up(first, place)
             for indices in self.over(rest):
                 yield [index, *indices]
@@ -200,10 +206,22 @@ class Lowering:
         """One loop over the numbers of tiles along some axes, side by side, and loops over the other axes."""
         self.loops += 1
         axes = range(len(lines) + len(box))
-        for place in self.builder.each(f"i{self.loops}", range(len(next(iter(lines.values()))))):
+        for place in self.builder.each(f"i{self.loops}", 0, len(next(iter(lines.values())))):
             for others in self.over(box):
                 rest = iter(others)
                 yield [self.looked_up(lines[axis], place) if axis in lines else next(rest) for axis in axes]
+
+    def over_stairs(self, stairs: Stairs) -> Iterator[list[Any]]:
+        """Loops over the steps of stairs, and over the tiles of each: its ends depend on its number."""
+        self.loops += 2
+        steps, (start, by), (stop, further) = stairs.steps, stairs.start, stairs.stop
+        for step in self.builder.each(f"i{self.loops - 1}", steps.start, steps.stop):
+            for place in self.builder.each(f"i{self.loops}", step * by + start, step * further + stop):
+                for others in self.over(stairs.others):
+                    indices = list(others)
+                    for axis, index in sorted([(stairs.across, step), (stairs.along, place)]):
+                        indices.insert(axis, index)
+                    yield indices
 
     def looked_up(self, values: tuple[int, ...], index: Any) -> Any:
         """An entry of a table, or a formula that gives the same."""
@@ -446,7 +464,7 @@ class Lowering:
 
     def copied_part(self, number: int, node: Part) -> None:
         target = self.array(number)
-        for indices in self.over([range(n) for n in node.grid]):
+        for indices in self.nests(self.tiles(number)):
             whole = self.array(self.graph.entries[number].operands[0])
             self.builder.call("copy", [target[_index(indices)]], [whole[_index([*indices, node.number])]])
 

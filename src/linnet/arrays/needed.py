@@ -36,6 +36,7 @@ from linnet.arrays.tile_sets import (
     joined,
     numbers,
     of_points,
+    triangle,
     union,
 )
 
@@ -78,8 +79,10 @@ def _asked(node: Node, needed: Tiles) -> Iterable[tuple[int, Tiles]]:
         case Result():
             yield 0, ((),)
         case ProgramCall():
-            for which, operand in enumerate(node.inputs):
-                yield which, whole(operand)
+            halves = dict(node.recipe.halves)
+            for which, (name, operand) in enumerate(zip(node.recipe.inputs, node.inputs, strict=True)):
+                half = halves.get(name)
+                yield which, whole(operand) if half is None else triangle(operand.grid[0], half == "lower")
         case Blocks():
             yield from _of_blocks(node, needed)
 

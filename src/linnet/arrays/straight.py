@@ -290,8 +290,8 @@ class _Now:
     def constant_table(self, name: str, values: Sequence[int]) -> Sequence[int]:
         return values
 
-    def each(self, name: str, steps: range) -> range:
-        return steps
+    def each(self, name: str, *bounds: int) -> range:
+        return range(*bounds)
 
     def call(self, kernel: str, outputs: Sequence[Any], args: Sequence[Any], **attributes: Any) -> None:
         """Run a kernel, and keep what it makes where it is wanted."""

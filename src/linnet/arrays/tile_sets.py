@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 Numbers = range | tuple[int, ...]
 """Ascending, each once; a range wherever they are even."""
@@ -152,7 +153,14 @@ def union(one: Tiles, other: Tiles) -> Tiles:
     >>> union(((range(1), range(1)),), ((range(1, 2), range(1, 2)),))
     ((range(0, 1), range(0, 1)), (range(1, 2), range(1, 2)))
     """
-    return other if not one else one if one == other else joined([*one, *other])
+    if not one or _covers(other, one):
+        return other
+    return one if one == other or _covers(one, other) else joined([*one, *other])
+
+
+def _covers(one: Tiles, other: Tiles) -> bool:
+    """Whether a set is one box, in which all of another lies."""
+    return len(one) == 1 and all(common(one[0], box) == box for box in other)
 
 
 def joined(boxes: Iterable[Box]) -> Tiles:
@@ -211,6 +219,66 @@ def of_points(points: Iterable[tuple[int, ...]]) -> Tiles:
     for point in sorted(single):
         lines.setdefault(point[:-1], []).append(point[-1])
     return merged([(*(range(n, n + 1) for n in rest), numbers(line)) for rest, line in lines.items()])
+
+
+# ---- triangles
+
+
+class Stairs(NamedTuple):
+    """Tiles in lines, one after the other, whose ends move by as much from each to the next."""
+
+    across: int
+    """The axis along which lines are numbered."""
+    along: int
+    """The axis along which they lie."""
+    steps: range
+    """Numbers of the lines."""
+    start: tuple[int, int]
+    """Where line 0 would begin, and how much further each begins than the one before it."""
+    stop: tuple[int, int]
+    """Where it would end, and how much further each ends."""
+    others: Box
+    """All tiles along the other axes."""
+
+
+def triangle(count: int, lower: bool) -> Tiles:
+    """The tiles on a diagonal of so many and on one side of it; all, if there are too many to list.
+
+    >>> triangle(2, True)
+    ((range(0, 1), range(0, 1)), (range(1, 2), range(0, 2)))
+    """
+    if count * (count + 1) // 2 > MOST_LISTED:
+        return ((range(count), range(count)),)
+    return tuple(
+        (range(row, row + 1), range(row + 1) if lower else range(row, count)) for row in range(count)
+    )
+
+
+def stairs_of(tiles: Sequence[Box]) -> Stairs | None:
+    """Boxes as stairs, if they are: loops can say these however many they are.
+
+    >>> stairs_of(triangle(5, False))
+    Stairs(across=0, along=1, steps=range(0, 5), start=(0, 1), stop=(5, 0), others=())
+    """
+    axes = list(zip(*tiles, strict=True))
+    differ = [axis for axis, line in enumerate(axes) if any(each != line[0] for each in line)]
+    if len(differ) != 2:
+        return None
+    others = tuple(line[0] for axis, line in enumerate(axes) if axis not in differ)
+    for across, along in (differ, differ[::-1]):
+        lines = {box[across][0]: box[along] for box in tiles if len(box[across]) == 1}
+        steps = range(min(lines, default=0), max(lines, default=0) + 1)
+        if not len(steps) == len(lines) == len(tiles):
+            continue
+        (start, stop), (later, further) = ((line[0], line[-1] + 1) for line in (lines[n] for n in steps[:2]))
+        by, grown = later - start, further - stop
+        start, stop = start - by * steps[0], stop - grown * steps[0]
+        if all(lines[n] == range(start + by * n, stop + grown * n) for n in steps):
+            return Stairs(across, along, steps, (start, by), (stop, grown), others)
+    return None
+
+
+# ---- lists
 
 
 def listed(tiles: Sequence[Box]) -> tuple[dict[int, tuple[int, ...]], Box] | None:

@@ -275,12 +275,12 @@ class ProgramBuilder:
             self._blocks.pop()
         self._blocks[-1].append(For(name, _expr(start), _expr(stop), _expr(step), tuple(body)))
 
-    def each(self, name: str, steps: range) -> Generator[Index]:
-        """The same for known bounds, and as a loop itself: `for i in b.each("i", range(9))` runs once.
+    def each(self, name: str, *bounds: Any) -> Generator[Index]:
+        """The same as a loop itself: `for i in b.each("i", 9)` runs once.
 
         Whoever builds programs and whoever does at once what they say can then be written to alike.
         """
-        with self.loop(name, steps.start, steps.stop, *([steps.step] if steps.step != 1 else [])) as index:
+        with self.loop(name, *bounds) as index:
             yield index
 
     @contextmanager

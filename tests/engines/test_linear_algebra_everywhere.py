@@ -23,7 +23,7 @@ from linnet.engines.simulated import Simulated
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 HERE = Path(__file__).parent
-ALL = {**cases.CASES, **cases.DOUBTED}
+ALL = cases.ALL
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,9 @@ def test_a_simulated_node(folder, alone):
 
 def test_stateless_workers(folder, alone, tmp_path):
     with ln.init("stateless", 2, store=str(tmp_path / "jobs"), launcher="threads"):
-        agree(cases.results(folder), alone)
+        found = cases.results(folder, cases.FEW)
+    assert cases.wrong(found, cases.FEW) == []
+    assert [name for name in found if found[name].tobytes() != alone[name].tobytes()] == []
 
 
 @pytest.mark.needs("distributed")

@@ -18,7 +18,7 @@ from linnet.workers.spec import Options
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3500)]
 
-SIDE = int(os.environ.get("SIDE", 4000))
+SIDE = 4000
 WORKERS = 4
 MOMENTS = (0.15, 0.4, 0.7)
 """Shares of the tasks after which workers are killed."""
@@ -64,9 +64,11 @@ def killed(name, launcher, rng, places):
     with ln.submit(made, launcher=launcher, workers=WORKERS, limits=LIMITS, options=QUICK, **places) as job:
         while not job.done(0.2):
             progress, pids = job.progress(), launcher.pids
-            if moments and len(pids) == WORKERS and progress.done >= moments[0] * progress.total:
+            if moments and len(pids) >= WORKERS and progress.done >= moments[0] * progress.total:
                 del moments[0]
-                for pid in rng.sample(pids, WORKERS - 1):
+                for pid in rng.sample(
+                    pids, len(pids) * 3 // 4
+                ):  # more are started where they are slow to begin
                     os.kill(pid, signal.SIGKILL)
                     deaths += 1
         job.wait(600)
@@ -78,7 +80,7 @@ def killed(name, launcher, rng, places):
 
 def agree(name, launcher, places):
     found, deaths = killed(name, launcher, random.Random(name), places)
-    assert deaths == (WORKERS - 1) * len(MOMENTS)
+    assert deaths >= (WORKERS - 1) * len(MOMENTS)
     assert CASES[name][1](given(), *found)
     assert [each.tobytes() for each in found] == [each.tobytes() for each in expected(name)]
 

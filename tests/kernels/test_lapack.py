@@ -222,3 +222,43 @@ def test_errors_name_the_matrix_of_the_stack_and_the_minor():
 def test_numbers_that_are_none_are_asked_about(name):
     with pytest.raises(MatrixError, match=r"; is every element of the matrix finite\?$"):
         getattr(lapack, name)(np.full((3, 3), np.nan))
+
+
+# ---- the condition of small systems
+
+
+@pytest.mark.parametrize("rows", [7, 64, 65, 90])
+@pytest.mark.parametrize("char", "fdFD")
+def test_what_is_solved_does_not_change_the_condition(char, rows):
+    """Right sides, however large, are no sign of a matrix that is nearly singular."""
+    rng = np.random.default_rng(rows)
+    a = rng.standard_normal((rows, rows)).astype(char) + rows * np.eye(rows, dtype=char)
+    solve = lapack.solve.function
+    for size in (1e-30, 1.0, 1e15, 1e30):
+        b = (rng.standard_normal((rows, 3)) * size).astype(char)
+        x, condition = solve(a, b)
+        assert condition == 0
+        assert x.flags.c_contiguous
+        assert x.dtype == a.dtype
+        assert np.allclose(a @ x / size, b / size, atol=1e-3 if char in "fF" else 1e-10)
+    nearly = a.copy()
+    nearly[:, 0] = nearly[:, 1] * (1 + np.finfo(char).eps)
+    for size in (1e-30, 1e30):
+        try:
+            _, condition = solve(nearly, np.full((rows, 3), size, char))
+        except LinAlgError:
+            continue  # a pivot is zero
+        assert condition > 0
+
+
+@pytest.mark.parametrize("rows", [1, 10, 64, 65, 200])
+@pytest.mark.parametrize("char", "fdFD")
+def test_inverses_are_numpys(char, rows):
+    a = np.random.default_rng(rows).standard_normal((rows, rows)).astype(char) + rows * np.eye(
+        rows, dtype=char
+    )
+    for matrix in (a, np.asfortranarray(a), a[::-1]):
+        found, condition = lapack.inv.function(matrix)
+        assert condition == 0
+        assert found.dtype == a.dtype
+        assert np.allclose(found, np.linalg.inv(matrix), atol=1e-5 if char in "fF" else 1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import signal
 from typing import Any
 
 import numpy as np
@@ -200,3 +201,22 @@ def test_operands_without_a_name_are_written_over_and_no_others() -> None:
     assert np.array_equal(np.asarray(view), data[1:] * 2)
     assert np.array_equal(np.asarray((lambda part: part + 1)(named)), data * 2 + 1)
     assert np.array_equal(np.asarray(named), data * 2)
+
+
+def test_control_c_finds_an_assignment_done_or_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = inplace.computed
+
+    def interrupted(nodes: Any, **options: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return real(nodes, **options)
+
+    x = ln.array(np.zeros((1500, 1500)), chunks=-1)
+    y = ln.array(np.ones((1500, 1500)), chunks=-1)
+    value = ln.sin(y) * 2 + ln.cos(y)
+    monkeypatch.setattr(inplace, "computed", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        x[:] = value
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is handler
+    np.testing.assert_allclose(x.compute(), np.sin(1.0) * 2 + np.cos(1.0))

@@ -7,7 +7,12 @@ views, cut anew for nothing. NumPy then writes to it, as long as nobody else hol
 from __future__ import annotations
 
 import math
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -115,10 +120,28 @@ def _computed_there(x: Any, key: Any, value: Node) -> bool:
     place = data[key]
     if type(place) is not np.ndarray or place.shape != value.shape:
         return False
-    made = computed([value], place=place)[0]
-    if made is not place:
-        place[...] = made
+    with _uninterrupted():
+        made = computed([value], place=place)[0]
+        if made is not place:
+            place[...] = made
     return True
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Let Ctrl-C wait until an array is written: NumPy's assignment is done or not begun, and so is ours."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    pressed: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda *given: pressed.append(given))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if pressed:
+        handler(*pressed[0])
 
 
 def _cannot_fail(node: Node) -> bool:

@@ -5,13 +5,12 @@ run on: nothing, spot, or on-demand. Starting a server takes `overhead` hours be
 done is kept when a server is lost. Whole ticks are billed. A policy sees the past since its start and whether
 there is spot now, never what comes.
 
-    greedy              spot while there is any, nothing otherwise, until on-demand for good is the last
-    chance uniform progress    also on-demand whenever it is behind the line work·t/deadline (Wu et al., Can't
-    Be Late, 2024) linnet              the cheapest course under what was seen so far: spot comes and goes as
-    a Markov chain whose two
-                        rates are estimated on the way, and the course is the optimum of a dynamic program
-                        over time, work left, server in use and spot at hand, among the courses that cannot
-                        miss the deadline
+- `greedy`: spot while there is any, nothing otherwise, until on-demand for good is the last chance.
+- `uniform progress`: also on-demand whenever it is behind the line work·t/deadline (Wu et al., Can't Be Late,
+  2024).
+- `linnet`: the cheapest course under what was seen so far. Spot comes and goes as a Markov chain whose two
+  rates are estimated on the way, and the course is the optimum of a dynamic program over time, work left,
+  server in use and spot at hand, among the courses that cannot miss the deadline.
 """
 
 from __future__ import annotations

@@ -194,14 +194,18 @@ def _counted(node: Node, edges: NDArray[Any], bounds: Any, weights: Any) -> Any:
         weight = _flat(weights)
         kind = np.histogram(np.ones(1), 1, weights=np.ones(1, weight.dtype))[0].dtype
         inputs.append(recut(weight, flat.layout))
-    plain = (
-        None if bounds is None else tuple(each.item() if hasattr(each, "item") else each for each in bounds)
-    )
+    plain = None if bounds is None else tuple(map(_plain, bounds))
     access = ((Along(0),), (At(0),), (Along(0),))
     arguments = tuple(Operand(k, access[k]) for k in range(len(inputs)))
     piece = Piece("histogram_tile", arguments, (("bounds", plain),))
     layout = Layout((tuple(range(flat.grid[0] + 1)), (0, len(edges) - 1)))
     return wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
+
+
+def _plain(bound: Any) -> Any:
+    """A bound as programs hold it: complex numbers as two."""
+    number = bound.item() if hasattr(bound, "item") else bound
+    return (number.real, number.imag) if isinstance(number, complex) else number
 
 
 @chunked(np.bincount)

@@ -60,7 +60,10 @@ def is_kept(found: Graph, setting: Setting) -> bool:
 
 def same_program(tree: Program) -> TileProgram:
     """The program of a tree; one that was made before if it is the same to the last digit."""
-    key = to_bytes(tree)
+    try:
+        key = to_bytes(tree)
+    except TypeError:  # an attribute that cannot travel: it runs here all the same
+        return TileProgram(tree, verify=False)
     with _lock:
         made = _trees.get(key)
         if made is not None:

@@ -37,7 +37,9 @@ def _show_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(f"linnet {version('linnet')}")
+        from linnet.errors import DISTRIBUTION
+
+        typer.echo(f"linnet {version(DISTRIBUTION)}")
         raise typer.Exit
 
 

@@ -38,8 +38,8 @@ def histogram_tile(x: Tile, edges: Tile, *weights: Tile, bounds: tuple[float, fl
 
 def _as_numpy(bound: Any) -> Any:
     """A bound as NumPy compares it: large integers are unsigned, complex numbers have an order."""
-    if isinstance(bound, complex):
-        return np.complex128(bound)
+    if isinstance(bound, tuple | list):
+        return np.complex128(complex(*bound))
     return np.uint64(bound) if isinstance(bound, int) and bound >> 63 > 0 else bound
 
 

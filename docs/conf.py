@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 from typing import Any
 
+from sphinx.ext.napoleon import Config, NumpyDocstring
+
 project = "Linnet"
 author = "The Linnet developers"
 copyright = "The Linnet developers, Apache-2.0"
@@ -42,6 +44,7 @@ html_theme_options = {"navigation_with_keys": True}
 def setup(app: Any) -> None:
     """Sphinx calls this first."""
     app.connect("autodoc-process-docstring", _as_prose)
+    app.connect("autodoc-process-docstring", _with_sections, priority=600)
 
 
 def _as_prose(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -53,3 +56,13 @@ def _as_prose(app: Any, what: str, name: str, obj: Any, options: Any, lines: lis
             parts = line.split("`")
             parts[::2] = [part.replace("*", r"\*").replace("|", r"\|") for part in parts[::2]]
             lines[place] = "`".join(parts)
+
+
+def _with_sections(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Sections of docstrings (Parameters, Returns, Examples) are written as NumPy writes them.
+
+    Fields have none, and what stands before a colon there would be taken for a type.
+    """
+    if what in {"function", "method", "class"}:
+        style = Config(napoleon_use_rtype=False)
+        lines[:] = NumpyDocstring(list(lines), style, app, what, name, obj, options).lines()

@@ -13,7 +13,7 @@ import linnet as ln
 from linnet import linalg
 from linnet.algorithms import cholesky, eigh, products, triangular
 from linnet.arrays import straight
-from linnet.arrays.lowering import lowered
+from linnet.arrays.keeping import lowered
 from linnet.arrays.tile_sets import stairs_of, triangle
 from linnet.programs.liveness import live
 from linnet.programs.program import TileProgram

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -223,7 +222,7 @@ def test_wrong_arguments_are_refused(call, words):
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_wait_and_cancels():
+def test_ctrl_c_ends_the_wait_and_cancels(tmp_path):
     script = textwrap.dedent("""
         import os, signal, threading, time
         import linnet as ln
@@ -240,18 +239,14 @@ def test_ctrl_c_ends_the_wait_and_cancels():
             print("interrupted")
         os._exit(0)
     """)
-    path = f"/tmp/ctrl_c_{os.getpid()}.py"
-    with open(path, "w") as file:
-        file.write(script)
-    try:
-        done = subprocess.run(
-            [sys.executable, path],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-    finally:
-        os.unlink(path)
+    path = tmp_path / "script.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
     assert done.stdout == "interrupted\n", done.stderr

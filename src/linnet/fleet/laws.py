@@ -4,15 +4,13 @@ A law is a few numbers and three functions of age in hours: the logarithm of the
 the hazard, and the integral of S. Everything a model answers is made of these. Logarithms, because what is
 left of S late in a server's life may be far below what 1 − F could hold.
 
-    exponential         hazard λ
-    weibull             hazard (k/λ)(t/λ)^(k−1)
-    gompertz-makeham    hazard c + a·e^(bt), b of either sign
-    lomax               hazard α/(λ+t) + c: early losses that fade, and a constant
-    hyperexponential2   S = Σ wᵢ·e^(−rᵢt): servers of two (three) kinds
-    hyperexponential3
-    scispot             F(t) = A(1 − e^(−t/τ₁) + e^((t−b)/τ₂)) of the SciSpot paper, less F(0), made a
-    distribution:
-                        it ends where F reaches 1, and under a cap what is left of S is an atom there
+- exponential: hazard λ
+- weibull: hazard (k/λ)(t/λ)^(k−1)
+- gompertz-makeham: hazard c + a·e^(bt), b of either sign
+- lomax: hazard α/(λ+t) + c: early losses that fade, and a constant
+- hyperexponential2, hyperexponential3: S = Σ wᵢ·e^(−rᵢt): servers of two, or three, kinds
+- scispot: F(t) = A(1 − e^(−t/τ₁) + e^((t−b)/τ₂)) of the SciSpot paper, less F(0), made a distribution: it
+  ends where F reaches 1, and under a cap what is left of S is an atom there
 
 The published F starts above 0, and goes above 1; fits of it leave b free to run to −∞, where the second term
 is a straight line. Here F(0) is taken off and b, the time at which the second process begins, is at least 0.

@@ -194,7 +194,7 @@ def _counted(node: Node, edges: NDArray[Any], bounds: Any, weights: Any) -> Any:
         weight = _flat(weights)
         kind = np.histogram(np.ones(1), 1, weights=np.ones(1, weight.dtype))[0].dtype
         inputs.append(recut(weight, flat.layout))
-    plain = None if bounds is None else tuple(map(_plain, bounds))
+    plain = None if bounds is None else tuple(map(_as_attribute, bounds))
     access = ((Along(0),), (At(0),), (Along(0),))
     arguments = tuple(Operand(k, access[k]) for k in range(len(inputs)))
     piece = Piece("histogram_tile", arguments, (("bounds", plain),))
@@ -202,7 +202,7 @@ def _counted(node: Node, edges: NDArray[Any], bounds: Any, weights: Any) -> Any:
     return wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
 
 
-def _plain(bound: Any) -> Any:
+def _as_attribute(bound: Any) -> Any:
     """A bound as programs hold it: complex numbers as two."""
     number = bound.item() if hasattr(bound, "item") else bound
     return (number.real, number.imag) if isinstance(number, complex) else number

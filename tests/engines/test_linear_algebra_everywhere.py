@@ -55,6 +55,12 @@ def agree(found, reference):
     assert found.keys() == reference.keys()
 
 
+def agree_in_few(found, reference):
+    """The same of a few cases, where an engine takes seconds for each."""
+    assert cases.wrong(found, cases.FEW) == []
+    assert [name for name in found if found[name].tobytes() != reference[name].tobytes()] == []
+
+
 def of_script(folder, path, engine, *before):
     """Results of the cases in a process of their own."""
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
@@ -88,9 +94,7 @@ def test_a_simulated_node(folder, alone):
 
 def test_stateless_workers(folder, alone, tmp_path):
     with ln.init("stateless", 2, store=str(tmp_path / "jobs"), launcher="threads"):
-        found = cases.results(folder, cases.FEW)
-    assert cases.wrong(found, cases.FEW) == []
-    assert [name for name in found if found[name].tobytes() != alone[name].tobytes()] == []
+        agree_in_few(cases.results(folder, cases.FEW), alone)
 
 
 @pytest.mark.needs("distributed")
@@ -107,6 +111,7 @@ def test_a_worker_of_dask(folder, alone):
         agree(cases.results(folder), alone)
 
 
+@pytest.mark.long
 @pytest.mark.needs("ray")
 def test_a_node_of_ray(folder, alone, tmp_path):
     agree(of_script(folder, tmp_path / "found.npz", "ray"), alone)
@@ -132,6 +137,14 @@ def test_four_workers_of_dask(folder, four, dask_client):
 
 @pytest.mark.needs("ray")
 def test_four_nodes_of_ray(folder, four, ray_cluster):
+    with ln.init("ray", address=ray_cluster.address):
+        agree_in_few(cases.results(folder, cases.FEW), four)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+@pytest.mark.needs("ray")
+def test_four_nodes_of_ray_and_every_case(folder, four, ray_cluster):
     with ln.init("ray", address=ray_cluster.address):
         agree(cases.results(folder), four)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # A shell without job control starts what it puts into the background with Ctrl-C ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("ci", derandomize=True, max_examples=50, deadline=None, database=None)
+settings.register_profile("ci", derandomize=True, max_examples=25, deadline=None, database=None)
 settings.register_profile("check", derandomize=True, max_examples=6, deadline=None, database=None)
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -77,14 +77,25 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """`make check` is for minutes: also tests that ask for many examples take the few of its profile."""
-    if settings.get_current_profile_name() != "check":
+    """Tests that say themselves how many examples they take: in `make check` at most the few of its profile, in the
+    long run ten times as many, where they are fewer than a hundred.
+    """
+    profile = settings.get_current_profile_name()
+    if profile not in ("check", "long"):
         return
+    seen: set[int] = set()
     for item in items:
         test: Any = getattr(item, "function", None)
         own: settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
-        if own is not None and own.max_examples > settings().max_examples:
-            test._hypothesis_internal_use_settings = settings(own, max_examples=settings().max_examples)
+        if own is None or own.max_examples == settings().max_examples or id(test) in seen:
+            continue
+        seen.add(id(test))
+        count = own.max_examples
+        if profile == "check":
+            count = min(count, settings().max_examples)
+        elif count < 100:
+            count *= 10
+        test._hypothesis_internal_use_settings = settings(own, max_examples=count)
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -4,6 +4,7 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
 
     LinnetError
     ├── ProgramError            (ValueError)    a tile program is wrong; carries every diagnostic found
+    │   ├── LoopError                           loops that cannot be run as arrays; says the line and why
     │   ├── ParallelError                       a function cannot be run as futures; says the line and why
     │   ├── SingleAssignmentError               two tasks write one tile (found at run time)
     │   └── UnwrittenTileError                  a tile is read that nobody writes (found at run time)
@@ -16,6 +17,7 @@ Each error also is the built-in (or NumPy) error a user would think of catching.
     │   ├── MatrixError                         what is wrong with the matrix as a whole; names minor and tile
     │   └── NotPositiveDefiniteError            a tile has no Cholesky factor; says which leading minor fails
     ├── BudgetError             (MemoryError)   a plan cannot run within its memory budget
+    ├── DerivativeError         (TypeError)     something has no derivative, or a function no rule; names it
     ├── InputError              (ValueError)    arrays given to a program do not fit it
     ├── EngineClosedError       (RuntimeError)  an engine was closed, or the one that kept an array's tiles
     ├── UnreachableError        (ConnectionError)  a cluster does not answer at the address given
@@ -64,6 +66,15 @@ class ProgramError(LinnetError, ValueError):
     def __init__(self, message: str, diagnostics: tuple[object, ...] = ()) -> None:
         super().__init__(message)
         self.diagnostics = diagnostics
+
+
+class LoopError(ProgramError):
+    """Loops over arrays cannot be run with their serial meaning; `line` is the line of the file."""
+
+    @property
+    def line(self) -> int:
+        """The line that is refused, counted in its file from 1; 0 if there is no source."""
+        return getattr(self.diagnostics[0], "line", 0) if self.diagnostics else 0
 
 
 class ParallelError(ProgramError):
@@ -201,6 +212,11 @@ class NotPositiveDefiniteError(LinAlgError):
 
 class BudgetError(LinnetError, MemoryError):
     """A plan cannot run within its memory budget, however it is ordered."""
+
+
+class DerivativeError(LinnetError, TypeError):
+    """A derivative that does not exist or is not known: of integers, of results that are no scalars, of
+    functions without a rule. It comes when the derivative is asked for."""
 
 
 class InputError(LinnetError, ValueError):

@@ -102,7 +102,7 @@ def test_factorisations_and_products(dtype, m, n, tile, run):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.integers(1, 24), st.integers(1, 24), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9),
     st.sampled_from(WAYS),

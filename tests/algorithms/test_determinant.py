@@ -12,7 +12,7 @@ from ways import WAYS
 from ways import run as run_in
 
 from linnet.errors import LinAlgError
-from linnet.kernels.pivots import is_odd, product
+from linnet.kernels.linalg.pivots import is_odd, product
 from linnet.linalg import det, slogdet
 
 

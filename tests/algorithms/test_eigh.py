@@ -79,7 +79,7 @@ def test_against_lapack(dtype, n, tile, run):
     check(run, hermitian(n, n, dtype), tile, lower=False)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.integers(1, 24), st.integers(1, 12), st.sampled_from(DTYPES), st.booleans(), st.integers(0, 9),
     st.sampled_from(WAYS),

@@ -26,7 +26,7 @@ def random(seed, rows, columns, dtype, order="C"):
     return np.array(x.astype(dtype), order=order)
 
 
-@settings(max_examples=90)
+@settings(max_examples=45)
 @given(
     st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(1, 12),
     st.sampled_from(["f4", "f8", "c8", "c16"]), st.sampled_from("CF"), st.sampled_from("CF"),

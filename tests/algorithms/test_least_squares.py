@@ -45,7 +45,7 @@ def agree(found, expected, dtype, size):
     assert np.allclose(found.singular_values, expected[3], rtol=near, atol=near)
 
 
-@settings(max_examples=90)
+@settings(max_examples=45)
 @given(
     st.integers(1, 40),
     st.integers(1, 12),

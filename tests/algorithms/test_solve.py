@@ -38,7 +38,7 @@ def backward_error(a, x, b):
     return np.abs(a @ x - b).max(initial=0) / max(scale, np.finfo(a.dtype).tiny)
 
 
-@settings(max_examples=45)
+@settings(max_examples=22)
 @given(
     st.integers(1, 25), st.integers(0, 12), st.integers(1, 9), st.sampled_from(DTYPES), st.integers(0, 9),
     st.sampled_from(WAYS),
@@ -115,7 +115,7 @@ def test_a_matrix_whose_pivots_look_harmless_gives_a_warning_too(tile, run):
         run("inv", a, tile=tile)
 
 
-@settings(max_examples=45)
+@settings(max_examples=22)
 @given(
     st.integers(2, 40), st.sampled_from(DTYPES), st.integers(-200, 200), st.integers(0, 2**32),
     st.sampled_from(WAYS),

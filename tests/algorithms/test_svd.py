@@ -79,7 +79,7 @@ def test_against_lapack(dtype, m, n, tile, run):
     check(run, a, tile, full=True)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     st.integers(1, 20), st.integers(1, 20), st.integers(1, 12), st.sampled_from(DTYPES), st.booleans(),
     st.integers(0, 9), st.sampled_from(WAYS),

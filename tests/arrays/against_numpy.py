@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from strategies import tiled
 
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 ERRORS = (TypeError, ValueError, IndexError, RuntimeError, OverflowError)
 

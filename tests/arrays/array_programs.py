@@ -23,7 +23,7 @@ import pytest
 from against_numpy import ERRORS, Pair, agree
 from numpy.typing import NDArray
 
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 REAL = ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")
 NUMBERS = (*REAL, "c8", "c16")
@@ -198,7 +198,7 @@ class Dice:
 
     def places(self, n: int, shape: tuple[int, ...]) -> NDArray[Any]:
         """Positions along an axis of this length; one in forty out of bounds."""
-        made = np.empty(shape, self.pick(("i8", "i8", "i4", "u1", "i1")))
+        made = np.empty(shape, self.pick(("i8", "i8", "i4", *(("u1", "i1") if n < 128 else ("u2", "i2")))))
         least = 0 if made.dtype.kind == "u" else -n
         most = n if self.coin(0.025) else max(n - 1, least)
         made.reshape(-1)[:] = [self.integer(least, most) for _ in range(made.size)]

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 import linnet as ln
-from linnet.arrays import evaluation
+from linnet.arrays.lowering import evaluate
 
 # The strategies are modules beside the tests, imported by name.
 sys.path.insert(0, str(Path(__file__).parent))
 
 # Arrays in tests are small: they would never be computed in the tiles they are cut into.
-evaluation.TINY = 0
+evaluate.TINY = 0
 
 
 @pytest.fixture(autouse=True, scope="module")

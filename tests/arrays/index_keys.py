@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import chunkings, tiled
 
-from linnet.arrays.building import mapped
-from linnet.arrays.core import wrap
-from linnet.arrays.expression import Stored
+from linnet.arrays.elements.core import wrap
+from linnet.arrays.expression.builders import mapped
+from linnet.arrays.expression.nodes import Stored
 from linnet.tiles import TiledArray
 
 
 def stored(array: Any, chunks: Any) -> Any:
     """An array in pieces, as `persist` leaves it."""
     x = tiled(array, chunks)
-    layout = x.node.layout
+    layout = x.__node__.layout
     tiles = {index: array[(*layout.slices(index), ...)].copy() for index in layout.indices()}
     return wrap(Stored(TiledArray(layout, array.dtype, tiles)))
 
 
 def lazy(array: Any, chunks: Any) -> Any:
     """An array that is not computed yet."""
-    return wrap(mapped("fill", [tiled(array, chunks).node], array.dtype, shape=array.shape))
+    return wrap(mapped("fill", [tiled(array, chunks).__node__], array.dtype, shape=array.shape))
 
 
 FORMS = (tiled, stored, lazy)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from linnet.arrays.core import recut_as, wrap
-from linnet.arrays.expression import Source
+from linnet.arrays.elements.core import recut_as, wrap
+from linnet.arrays.expression.nodes import Source
 
 REAL = ("?", "i1", "i4", "i8", "u1", "u2", "u8", "f2", "f4", "f8")
 NUMBERS = (*REAL, "c8", "c16")

@@ -13,7 +13,8 @@ from hypothesis.extra import numpy as hnp
 from index_keys import FORMS, keys, lazily, result_of, same, stored
 from strategies import NUMBERS, arrays, chunkings, elements, tiled
 
-from linnet.arrays import assignment, chunking, inplace
+from linnet.arrays.elements import assignment, in_place
+from linnet.arrays.expression import chunking
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -57,7 +58,7 @@ def test_every_key_and_value(data: Any, form: Any, value_form: Any, way: tuple[i
     ours = value_form(value, data.draw(chunkings(value.shape))) if data.draw(st.booleans()) else value
     before = x + x
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inplace, "TOGETHER", way[0])
+        patch.setattr(in_place, "TOGETHER", way[0])
         patch.setattr(assignment, "_AT_ONCE", way[1])
         found = result_of(lambda: _put(x, lazily(data.draw, key), ours))
     if isinstance(outcome, type):
@@ -79,7 +80,7 @@ def test_many_assignments_in_a_row(data: Any, form: Any, way: tuple[int, int]) -
     zeros = np.zeros(array.shape)
     fitting = keys(array.shape).filter(lambda key: not isinstance(result_of(lambda: zeros[key]), type))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inplace, "TOGETHER", way[0])
+        patch.setattr(in_place, "TOGETHER", way[0])
         patch.setattr(assignment, "_AT_ONCE", way[1])
         for number in range(data.draw(st.integers(1, 40))):
             key = data.draw(fitting)
@@ -166,12 +167,12 @@ def test_memory_that_was_given_is_copied_once() -> None:
 
 
 def test_only_the_tiles_that_are_touched_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inplace, "TOGETHER", 0)  # it is too long to be brought together
+    monkeypatch.setattr(in_place, "TOGETHER", 0)  # it is too long to be brought together
     x = stored(np.zeros(1000), 100)
-    before = x.node.tiles
+    before = x.__node__.tiles
     y = x + 1
     x[250:260] = 7
-    after = x.node.tiles
+    after = x.__node__.tiles
     assert [index for index in before.tiles if after.tiles[index] is not before.tiles[index]] == [(2,)]
     assert y.compute().max() == 1
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.core import recut_as, wrap
-from linnet.arrays.expression import Source
-from linnet.arrays.keeping import lowered
+from linnet.arrays.elements.core import recut_as, wrap
+from linnet.arrays.expression.nodes import Source
+from linnet.arrays.lowering.kept_programs import lowered
 
 DTYPES = ["f8", "f4", "c16", "i4", "u1", "?"]
 
@@ -97,7 +97,7 @@ def test_shapes_that_do_not_fit_are_refused_at_the_call() -> None:
 
 def test_a_product_with_few_tiles_is_split_along_the_sum() -> None:
     x = tiled(np.ones((1000, 4)), (50, 4))
-    counts = {s.kernel: 0 for s in lowered([(x.T @ x).node])[0].bound.program.statements}
+    counts = {s.kernel: 0 for s in lowered([(x.T @ x).__node__])[0].bound.program.statements}
     assert counts.keys() == {"contract", "fold_join"}
     np.testing.assert_array_equal(np.asarray(x.T @ x), np.full((4, 4), 1000.0))
 
@@ -105,5 +105,5 @@ def test_a_product_with_few_tiles_is_split_along_the_sum() -> None:
 def test_the_middle_of_mttkrp_is_never_stored() -> None:
     x, b, c = tiled(np.ones((8, 9, 7)), 4), tiled(np.ones((9, 3)), 4), tiled(np.ones((7, 3)), 4)
     made = np.einsum("ijk,jr,kr->ir", x, b, c, optimize=["einsum_path", (0, 2), (0, 1)])
-    assert [s.kernel for s in lowered([made.node])[0].bound.program.statements].count("contract") == 1
+    assert [s.kernel for s in lowered([made.__node__])[0].bound.program.statements].count("contract") == 1
     np.testing.assert_array_equal(np.asarray(made), np.full((8, 3), 63.0))

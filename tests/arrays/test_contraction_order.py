@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.arrays.contraction_order import from_lists, fused, plan, resolve
+from linnet.arrays.functions.contraction_order import from_lists, fused, plan, resolve
 from linnet.kernels import contract
 
 ORDERS = [True, False, "greedy", "optimal", "dp", ("greedy", 10)]

@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.arrays.strategies import DATES, NUMBERS, REAL, pairs, tiled
 
-from linnet.arrays import Array, chunking, creation, dtypes, grids, spacing
+from linnet.arrays import Array
+from linnet.arrays.elements import creation
+from linnet.arrays.expression import chunking
+from linnet.arrays.functions import dtypes, positions_in_grids, spaced_numbers
 
 
 @pytest.fixture(params=["small", "tiles"])
@@ -64,16 +67,16 @@ def same(ours: Any, theirs: Any) -> None:
     ],
 )
 def test_arange(args: Any, dtype: Any) -> None:
-    same(spacing.arange(*args, dtype=dtype), np.arange(*args, dtype=dtype))
+    same(spaced_numbers.arange(*args, dtype=dtype), np.arange(*args, dtype=dtype))
 
 
 def test_arange_errors() -> None:
     with pytest.raises(ZeroDivisionError):
-        spacing.arange(0, 3, 0)
+        spaced_numbers.arange(0, 3, 0)
     with pytest.raises(TypeError, match="requires stop"):
-        spacing.arange()
+        spaced_numbers.arange()
     with pytest.raises(ValueError, match='the only device is "cpu"'):
-        spacing.arange(3, device="gpu")
+        spaced_numbers.arange(3, device="gpu")
 
 
 @pytest.mark.usefixtures("_paths")
@@ -92,7 +95,7 @@ def test_arange_errors() -> None:
     ],
 )
 def test_linspace(num: int, endpoint: bool, start: Any, stop: Any, dtype: Any) -> None:
-    ours, step = spacing.linspace(start, stop, num, endpoint, True, dtype)
+    ours, step = spaced_numbers.linspace(start, stop, num, endpoint, True, dtype)
     theirs, their_step = np.linspace(start, stop, num, endpoint, True, dtype)
     same(ours, theirs)
     np.testing.assert_array_equal(np.asarray(step), their_step)
@@ -102,23 +105,25 @@ def test_linspace(num: int, endpoint: bool, start: Any, stop: Any, dtype: Any) -
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_linspace_of_arrays(axis: int) -> None:
     a, b = np.array([0.0, 1.0, 2.0]), np.array([4.0, 1.0, -9.0])
-    ours = spacing.linspace(tiled(a, 2), b, 21, axis=axis)
+    ours = spaced_numbers.linspace(tiled(a, 2), b, 21, axis=axis)
     np.testing.assert_array_equal(ours.compute(), np.linspace(a, b, 21, axis=axis))
     assert np.linspace(tiled(a, 2), b, 21).shape == (21, 3)
 
 
 @pytest.mark.usefixtures("_paths")
 def test_logspace_geomspace() -> None:
-    np.testing.assert_allclose(spacing.logspace(0, 3, 40).compute(), np.logspace(0, 3, 40), rtol=1e-14)
-    np.testing.assert_allclose(spacing.logspace(0, 3, 40, base=2).compute(), np.logspace(0, 3, 40, base=2))
+    np.testing.assert_allclose(spaced_numbers.logspace(0, 3, 40).compute(), np.logspace(0, 3, 40), rtol=1e-14)
+    np.testing.assert_allclose(
+        spaced_numbers.logspace(0, 3, 40, base=2).compute(), np.logspace(0, 3, 40, base=2)
+    )
     for ends in ((1, 1000), (-1, -1000), (1j, 1000j), (1, -1 + 0j)):
         for endpoint in (True, False):
             theirs = np.geomspace(*ends, 30, endpoint)
-            ours = spacing.geomspace(*ends, 30, endpoint)
+            ours = spaced_numbers.geomspace(*ends, 30, endpoint)
             assert ours.dtype == theirs.dtype
             np.testing.assert_allclose(ours.compute(), theirs, rtol=1e-12, atol=1e-12)
     with pytest.raises(ValueError, match="cannot include zero"):
-        spacing.geomspace(0, 1)
+        spaced_numbers.geomspace(0, 1)
 
 
 # ---- one value
@@ -203,24 +208,24 @@ def test_asarray_of_many_things() -> None:
 @pytest.mark.parametrize("k", [-7, -2, 0, 1, 6])
 @pytest.mark.parametrize("dtype", [float, bool, "c8", "i2"])
 def test_eye_and_tri(k: int, dtype: Any) -> None:
-    same(grids.eye(5, 7, k=k, dtype=dtype), np.eye(5, 7, k, dtype))
-    same(grids.eye(6, k=k, dtype=dtype, chunks=2), np.eye(6, k=k, dtype=dtype))
-    same(grids.tri(5, 7, k, dtype), np.tri(5, 7, k, dtype))
-    same(grids.identity(4), np.identity(4))
+    same(positions_in_grids.eye(5, 7, k=k, dtype=dtype), np.eye(5, 7, k, dtype))
+    same(positions_in_grids.eye(6, k=k, dtype=dtype, chunks=2), np.eye(6, k=k, dtype=dtype))
+    same(positions_in_grids.tri(5, 7, k, dtype), np.tri(5, 7, k, dtype))
+    same(positions_in_grids.identity(4), np.identity(4))
 
 
 @given(pairs((*REAL, "c16"), min_dims=1), st.integers(-4, 4))
 def test_triangles(pair: Any, k: int) -> None:
     a, x = pair
     same(np.tril(x, k), np.tril(a, k))
-    same(grids.triu(x, k=k), np.triu(a, k))
+    same(positions_in_grids.triu(x, k=k), np.triu(a, k))
 
 
 @given(pairs((*REAL, "c16", *DATES), min_dims=1, max_dims=1), st.integers(-3, 3))
 def test_diag_of_vectors(pair: Any, k: int) -> None:
     a, x = pair
     same(np.diag(x, k), np.diag(a, k))
-    same(grids.diagflat(x, k), np.diagflat(a, k))
+    same(positions_in_grids.diagflat(x, k), np.diagflat(a, k))
 
 
 @given(
@@ -244,25 +249,32 @@ def test_meshgrid(one: Any, other: Any, sparse: bool, indexing: Any) -> None:
 @pytest.mark.usefixtures("_paths")
 def test_coordinates() -> None:
     for shape in ((), (4,), (3, 5), (2, 0, 3)):
-        same(grids.indices(shape), np.indices(shape))
+        same(positions_in_grids.indices(shape), np.indices(shape))
         for ours, theirs in zip(
-            grids.indices(shape, sparse=True), np.indices(shape, sparse=True), strict=True
+            positions_in_grids.indices(shape, sparse=True), np.indices(shape, sparse=True), strict=True
         ):
             same(ours, theirs)
-    same(grids.fromfunction(lambda i, j: i * 2 + j, (4, 3)), np.fromfunction(lambda i, j: i * 2 + j, (4, 3)))
-    assert [d.compute().tolist() for d in grids.diag_indices(4)] == [[0, 1, 2, 3]] * 2
+    same(
+        positions_in_grids.fromfunction(lambda i, j: i * 2 + j, (4, 3)),
+        np.fromfunction(lambda i, j: i * 2 + j, (4, 3)),
+    )
+    assert [d.compute().tolist() for d in positions_in_grids.diag_indices(4)] == [[0, 1, 2, 3]] * 2
 
 
 @pytest.mark.usefixtures("_paths")
 def test_indices_of_triangles() -> None:
     for name in ("tril_indices", "triu_indices"):
         for args in ((4,), (4, 1), (4, -1, 6)):
-            for ours, theirs in zip(getattr(grids, name)(*args), getattr(np, name)(*args), strict=True):
+            for ours, theirs in zip(
+                getattr(positions_in_grids, name)(*args), getattr(np, name)(*args), strict=True
+            ):
                 np.testing.assert_array_equal(ours.compute(), theirs)
     x = tiled(np.ones((3, 4)), 2)
     for ours, theirs in zip(np.tril_indices_from(x), np.tril_indices_from(np.ones((3, 4))), strict=True):
         np.testing.assert_array_equal(ours.compute(), theirs)
-    for ours, theirs in zip(grids.mask_indices(3, np.triu, 1), np.mask_indices(3, np.triu, 1), strict=True):
+    for ours, theirs in zip(
+        positions_in_grids.mask_indices(3, np.triu, 1), np.mask_indices(3, np.triu, 1), strict=True
+    ):
         np.testing.assert_array_equal(ours.compute(), theirs)
 
 

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays import dealing, sampling
+from linnet.arrays.functions import random_numbers, random_order
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _short_arrays_are_dealt():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dealing, "LARGE", 1)
-        patch.setattr(sampling, "LARGE", 1)
-        patch.setattr(dealing, "PIECE", 32)
+        patch.setattr(random_order, "LARGE", 1)
+        patch.setattr(random_numbers, "LARGE", 1)
+        patch.setattr(random_order, "PIECE", 32)
         yield
 
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_drawn():
 
 
 def test_more_rows_than_numpy_draws_from(monkeypatch):
-    monkeypatch.setattr(dealing, "_MOST", 50)
+    monkeypatch.setattr(random_order, "_MOST", 50)
     x = ln.asarray(np.arange(60), chunks=11)
     assert sorted(rng().permutation(x).compute()) == list(range(60))
     with pytest.raises(ValueError, match=r"fewer than 50 rows, not from 60; take the first rows of permu"):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import linnet as ln
 from linnet import linalg
 from linnet.algorithms import cholesky, eigh, products, triangular
-from linnet.arrays import straight
-from linnet.arrays.keeping import lowered
-from linnet.arrays.tile_sets import stairs_of, triangle
+from linnet.arrays.expression.tile_sets import stairs_of, triangle
+from linnet.arrays.lowering import on_caller_thread
+from linnet.arrays.lowering.kept_programs import lowered
 from linnet.programs.liveness import live
 from linnet.programs.program import TileProgram
 from linnet.session.work import Setting
@@ -62,7 +62,7 @@ def test_a_recipe_reads_the_half_that_it_says(name: str, setting: Setting):
 
 def products_in(made: Any) -> set[tuple[int, ...]]:
     """The tiles of a product of matrices that an expression computes, perhaps in parts."""
-    bound = lowered([made.node], Setting())[0].bound
+    bound = lowered([made.__node__], Setting())[0].bound
     called = (bound.call(task) for task in bound.tasks())
     return {each.outputs[0].index[-2:] for each in called if each.kernel == "contract"}
 
@@ -118,7 +118,7 @@ def test_what_another_reader_needs_is_computed():
 def test_a_program_with_a_half_is_as_long_for_any_number_of_tiles():
     def length(n: int) -> int:
         made = linalg.cholesky(spd(ln.random.default_rng(0).standard_normal((n, n), chunks=40), 40))
-        return len(lowered([made.node], Setting())[0].bound.program.to_bytes())
+        return len(lowered([made.__node__], Setting())[0].bound.program.to_bytes())
 
     assert length(4000) <= length(400) + 16
 
@@ -129,7 +129,7 @@ def test_a_half_computed_at_once_has_the_same_bits(monkeypatch: pytest.MonkeyPat
     made = linalg.trmm(spd(a) * 2, a)
     with ln.init("threads", 1, deterministic=True):
         at_once = made.compute()
-        monkeypatch.setattr(straight, "evaluated", lambda *_: None)
+        monkeypatch.setattr(on_caller_thread, "evaluated", lambda *_: None)
         assert made.compute().tobytes() == at_once.tobytes()
 
 

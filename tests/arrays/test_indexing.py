@@ -12,7 +12,8 @@ from index_keys import FORMS, keys, lazily, result_of, same, stored
 from strategies import DATES, NUMBERS, arrays, chunkings, tiled
 
 import linnet as ln
-from linnet.arrays import chunking, gathering
+from linnet.arrays.elements import gather
+from linnet.arrays.expression import chunking
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -37,7 +38,7 @@ def test_every_key(data: Any, form: Any) -> None:
 def test_index_arrays_in_any_order(neighbours: int, data: Any) -> None:
     """Longer arrays in more tiles; without leave to read neighbours together, elements are shuffled."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gathering, "_NEIGHBOURS", neighbours)
+        patch.setattr(gather, "_NEIGHBOURS", neighbours)
         _any_order(data)
 
 
@@ -57,7 +58,7 @@ def test_a_random_order_is_shuffled_through_pieces(monkeypatch: pytest.MonkeyPat
     array = rng.standard_normal((4000, 7))
     order = rng.permutation(4000)
     x = stored(array, (100, 4))
-    kernels = {piece.kernel for piece in x[order].node.operands[0].pieces}
+    kernels = {piece.kernel for piece in x[order].__node__.operands[0].pieces}
     assert kernels == {"split_rows"}
     same(x[order], array[order])
     same(x[np.sort(order[:500])], array[np.sort(order[:500])])
@@ -66,7 +67,7 @@ def test_a_random_order_is_shuffled_through_pieces(monkeypatch: pytest.MonkeyPat
 def test_only_the_tiles_that_are_needed_are_read() -> None:
     array = np.arange(1000.0)
     x = stored(array, 10)
-    tiles = x.node.tiles.tiles
+    tiles = x.__node__.tiles.tiles
     for index in list(tiles):
         if index not in ((3,), (70,)):
             del tiles[index]

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 from index_keys import FORMS, result_of, same, stored
 from strategies import DATES, NUMBERS, REAL, arrays, chunkings, tiled
 
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 from linnet.errors import BudgetError
 from linnet.session import init
 

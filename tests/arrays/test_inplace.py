@@ -11,7 +11,9 @@ import pytest
 from inplace_programs import PROGRAMS, durbin
 
 import linnet as ln
-from linnet.arrays import assignment, chunking, inplace, lowering, straight
+from linnet.arrays.elements import assignment, in_place
+from linnet.arrays.expression import chunking
+from linnet.arrays.lowering import lower, on_caller_thread
 
 
 @pytest.fixture(params=["one tile", "a small array", "tiles", "odd tiles"])
@@ -61,7 +63,7 @@ def test_bits_are_those_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     for lazy in (lambda each: each, lambda each: each.persist()):
         found = [each.compute() for each in _expressions(lazy(x), lazy(y))]
         with monkeypatch.context() as patch:
-            patch.setattr(straight, "evaluated", lambda *_, **__: None)
+            patch.setattr(on_caller_thread, "evaluated", lambda *_, **__: None)
             expected = [each.compute() for each in _expressions(x, y)]
         for one, other in zip(found, expected, strict=True):
             assert one.dtype == other.dtype
@@ -98,8 +100,8 @@ def test_mistakes_are_told_as_by_the_engine() -> None:
 @pytest.mark.parametrize("chunks", [(40, 25), (100, 100)])
 def test_slices_that_grow_and_move_make_no_programs(monkeypatch: pytest.MonkeyPatch, chunks: Any) -> None:
     made = []
-    program = lowering.Lowering.program
-    monkeypatch.setattr(lowering.Lowering, "program", lambda self, of: made.append(1) or program(self, of))
+    program = lower.Lowering.program
+    monkeypatch.setattr(lower.Lowering, "program", lambda self, of: made.append(1) or program(self, of))
     x = ln.array(np.random.default_rng(0).random((100, 100)), chunks=chunks)
     expected = np.asarray(x).copy()
     for i in range(1, 99):
@@ -116,9 +118,9 @@ def test_slices_that_grow_and_move_make_no_programs(monkeypatch: pytest.MonkeyPa
 def test_what_comes_again_and_is_long_becomes_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first time it is computed at once, since slices of another length would be another program."""
     made = []
-    program = lowering.Lowering.program
-    monkeypatch.setattr(lowering.Lowering, "program", lambda self, of: made.append(1) or program(self, of))
-    monkeypatch.setattr(straight, "CHEAP", 1000)
+    program = lower.Lowering.program
+    monkeypatch.setattr(lower.Lowering, "program", lambda self, of: made.append(1) or program(self, of))
+    monkeypatch.setattr(on_caller_thread, "CHEAP", 1000)
     x = ln.asarray(np.random.default_rng(0).random((61, 67)), chunks=10)
     with ln.init("threads", workers=2):
         found = [(x * 2 + x.sum()).compute() for _ in range(4)]
@@ -130,8 +132,10 @@ def test_what_comes_again_and_is_long_becomes_a_program(monkeypatch: pytest.Monk
 def test_a_recurrence_of_numbers_does_not_begin_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each number is made of the one before it; a step takes as many kernel calls, however late it comes."""
     calls = []
-    call = straight._Now.call
-    monkeypatch.setattr(straight._Now, "call", lambda self, *a, **k: calls.append(1) or call(self, *a, **k))
+    call = on_caller_thread._Now.call
+    monkeypatch.setattr(
+        on_caller_thread._Now, "call", lambda self, *a, **k: calls.append(1) or call(self, *a, **k)
+    )
     counts = []
     for n in (30, 60):
         calls.clear()
@@ -160,7 +164,7 @@ def test_long_loops_keep_one_array() -> None:
 
 def test_assigned_values_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the array is too long to be brought together, and its values to be computed at once."""
-    monkeypatch.setattr(inplace, "TOGETHER", -1)
+    monkeypatch.setattr(in_place, "TOGETHER", -1)
     monkeypatch.setattr(assignment, "_AT_ONCE", 0)
     seen = []
 
@@ -204,7 +208,7 @@ def test_operands_without_a_name_are_written_over_and_no_others() -> None:
 
 
 def test_control_c_finds_an_assignment_done_or_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = inplace.computed
+    real = in_place.computed
 
     def interrupted(nodes: Any, **options: Any) -> Any:
         signal.raise_signal(signal.SIGINT)
@@ -213,7 +217,7 @@ def test_control_c_finds_an_assignment_done_or_not_begun(monkeypatch: pytest.Mon
     x = ln.array(np.zeros((1500, 1500)), chunks=-1)
     y = ln.array(np.ones((1500, 1500)), chunks=-1)
     value = ln.sin(y) * 2 + ln.cos(y)
-    monkeypatch.setattr(inplace, "computed", interrupted)
+    monkeypatch.setattr(in_place, "computed", interrupted)
     handler = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         x[:] = value

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import linnet as ln
-from linnet.arrays import chunking, inplace, operator_methods
+from linnet.arrays.elements import in_place, operator_methods
+from linnet.arrays.expression import chunking
 
 OPERATORS = [
     operator.add,
@@ -143,7 +144,7 @@ def test_older_versions_stay_and_values_are_numpys(
 
 def test_the_plain_assignment_is_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortcut taken out, programs give the same."""
-    monkeypatch.setattr(inplace, "put_plainly", lambda *_: False)
+    monkeypatch.setattr(in_place, "put_plainly", lambda *_: False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for seed in range(60):

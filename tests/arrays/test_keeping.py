@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import linnet as ln
-from linnet.arrays import keeping, straight
-from linnet.arrays.keeping import lowered
+from linnet.arrays.lowering import kept_programs, on_caller_thread
+from linnet.arrays.lowering.kept_programs import lowered
 from linnet.planning.cluster import Cluster
 
 SIDE, TILES = 40, 4
@@ -33,16 +33,16 @@ LOOPS: dict[str, Callable[[Any, int], Any]] = {
 def made(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Every program that is made, as nothing is cheap."""
     found: list[bytes] = []
-    program = keeping.TileProgram
+    program = kept_programs.TileProgram
 
     def counted(tree: Any, **options: Any) -> Any:
-        found.append(keeping.to_bytes(tree))
+        found.append(kept_programs.to_bytes(tree))
         return program(tree, **options)
 
-    monkeypatch.setattr(keeping, "TileProgram", counted)
-    monkeypatch.setattr(straight, "evaluated", lambda *_, **__: None)
-    keeping._programs.clear()
-    keeping._trees.clear()
+    monkeypatch.setattr(kept_programs, "TileProgram", counted)
+    monkeypatch.setattr(on_caller_thread, "evaluated", lambda *_, **__: None)
+    kept_programs._programs.clear()
+    kept_programs._trees.clear()
     return found
 
 
@@ -71,12 +71,12 @@ def test_so_it_is_under_a_budget_and_on_clusters(where: str, made: list[bytes]) 
     """Lowered only: what is counted does not depend on running it."""
     data = np.random.default_rng(0).random((SIDE, SIDE))
     with SESSIONS[where]():
-        engine = straight.current_engine()
+        engine = on_caller_thread.current_engine()
         x = (ln.array(data, chunks=SIDE // TILES) + 0).persist()
         for name, loop in LOOPS.items():
             made.clear()
             for i in STEPS[::4]:
-                lowered([loop(x, i).node], straight.Setting.of(engine))
+                lowered([loop(x, i).__node__], on_caller_thread.Setting.of(engine))
             assert len(made) <= 3 * TILES, name
         i = STEPS[-1]
         np.testing.assert_allclose(
@@ -87,11 +87,11 @@ def test_so_it_is_under_a_budget_and_on_clusters(where: str, made: list[bytes]) 
 def test_numbers_are_given_when_the_program_is_bound() -> None:
     x = ln.asarray(np.zeros((40, 40)), chunks=10).persist()
     x = (x + 1).persist()
-    one, other = (lowered([(x[i : i + 12, 4:33] * 2).node])[0].bound for i in (3, 4))
+    one, other = (lowered([(x[i : i + 12, 4:33] * 2).__node__])[0].bound for i in (3, 4))
     assert one.program is other.program
     assert one.program.tables == ("numbers",)
     assert list(one.tables["numbers"].values()) != list(other.tables["numbers"].values())
-    third = lowered([(x[3:15, 4:23] * 2).node])[0].bound  # fewer tiles
+    third = lowered([(x[3:15, 4:23] * 2).__node__])[0].bound  # fewer tiles
     assert third.program is not one.program
 
 

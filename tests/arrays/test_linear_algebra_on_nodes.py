@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.expression import Source, Stored
+from linnet.arrays.expression.nodes import Source, Stored
 from linnet.engines.simulated import Simulated
 from linnet.planning.cluster import Cluster
 
@@ -37,7 +37,9 @@ def ours(x, chunks=30):
 
 def is_lazy(*arrays):
     """Whether nothing has been computed for these arrays."""
-    return all(isinstance(each, ln.Array) and not isinstance(each.node, Source | Stored) for each in arrays)
+    return all(
+        isinstance(each, ln.Array) and not isinstance(each.__node__, Source | Stored) for each in arrays
+    )
 
 
 def unit(dtype, *sizes):
@@ -46,7 +48,11 @@ def unit(dtype, *sizes):
 
 
 DTYPES = ["f4", "f8", "c8", "c16"]
-EACH = ["f8", *(pytest.param(dtype, marks=pytest.mark.slow) for dtype in ("f4", "c8", "c16"))]
+EACH = [
+    "f8",
+    pytest.param("c16", marks=pytest.mark.slow),
+    *(pytest.param(dtype, marks=pytest.mark.long) for dtype in ("f4", "c8")),
+]
 
 
 @pytest.mark.parametrize("dtype", EACH)

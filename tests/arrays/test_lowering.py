@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays import building, evaluation
-from linnet.arrays.core import wrap
-from linnet.arrays.elementwise import apply, spread
-from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.expression import Node, Source, Stored
-from linnet.arrays.graph import graph
-from linnet.arrays.keeping import lowered
+from linnet.arrays.elements.core import wrap
+from linnet.arrays.elements.elementwise import apply, spread
+from linnet.arrays.expression import builders
+from linnet.arrays.expression.graph import graph
+from linnet.arrays.expression.nodes import Node, Source, Stored
+from linnet.arrays.lowering import evaluate
+from linnet.arrays.lowering.evaluate import computed, persisted
+from linnet.arrays.lowering.kept_programs import lowered
 from linnet.events import Events, JobStarted
 from linnet.tiles import Layout
 
@@ -55,22 +56,22 @@ def step(draw: st.DrawFn, pool: list[Pair]) -> Pair:
         fitting = [p for p in pool if fits(value.shape, p[1].shape)]
         other, theirs = draw(st.sampled_from(fitting))
         ufunc = draw(st.sampled_from([np.add, np.subtract, np.multiply, np.maximum]))
-        return apply(ufunc, wrap(node), wrap(other)).node, ufunc(value, theirs)
+        return apply(ufunc, wrap(node), wrap(other)).__node__, ufunc(value, theirs)
     if kind == "unary":
         ufunc = draw(st.sampled_from([np.add, np.multiply, np.minimum]))
         number = draw(st.integers(-3, 3))
-        made = apply(ufunc, wrap(node), number).node
+        made = apply(ufunc, wrap(node), number).__node__
         return made, ufunc(value, number)
     if kind == "turn":
         axes = draw(st.permutations(range(value.ndim)))
-        return building.permuted(node, tuple(axes)), value.transpose(axes)
+        return builders.permuted(node, tuple(axes)), value.transpose(axes)
     if kind in ("sum", "most") and value.size:
         axes = tuple(sorted(draw(st.sets(st.integers(0, value.ndim - 1))))) if value.ndim else ()
         keep = draw(st.booleans())
         total = np.asarray(
             value.sum(axes, keepdims=keep) if kind == "sum" else value.max(axes, keepdims=keep)
         )
-        made = building.folded(
+        made = builders.folded(
             node, kind.replace("most", "max"), axes, total.dtype, keepdims=keep, inner=total.dtype
         )
         return made, total
@@ -79,15 +80,15 @@ def step(draw: st.DrawFn, pool: list[Pair]) -> Pair:
             slice(draw(bounds(n)), draw(bounds(n)), draw(st.sampled_from([None, 1, 2, 3, -1, -2])))
             for n in value.shape
         )
-        return building.sliced(node, parts), value[parts]
+        return builders.sliced(node, parts), value[parts]
     if kind == "recut":
-        return building.recut(node, layouts(draw, value.shape)), value
+        return builders.recut(node, layouts(draw, value.shape)), value
     if kind == "join" and value.ndim:
         axis = draw(st.integers(0, value.ndim - 1))
         others = [p for p in pool if p[1].dtype == value.dtype and same_beside(p[1].shape, value.shape, axis)]
         chosen = [(node, value), *draw(st.lists(st.sampled_from(others), max_size=2))]
         return (
-            building.concatenated([n for n, _ in chosen], axis, value.dtype),
+            builders.concatenated([n for n, _ in chosen], axis, value.dtype),
             np.concatenate([v for _, v in chosen], axis),
         )
     if kind == "spread":
@@ -141,25 +142,25 @@ def kernels(nodes: list[Node]) -> list[str]:
 def test_a_chain_is_one_statement() -> None:
     x = wrap(source((40, 30), 16))
     y = apply(np.sin, x) * 2 + x * x - 1 / (1 + apply(np.exp, -x))
-    assert kernels([y.node]) == ["fused"]
+    assert kernels([y.__node__]) == ["fused"]
 
 
 def test_transposes_cost_no_statement() -> None:
     x = wrap(source((32, 32), 16))
-    assert kernels([(x + x.T).node]) == ["fused"]
+    assert kernels([(x + x.T).__node__]) == ["fused"]
 
 
 def test_mean_and_spread_of_columns_share_one_pass() -> None:
     x = source((40, 5), 8)
-    total = building.folded(x, "sum", (0,), x.dtype)
-    spread_ = building.folded(x, "moments", (0,), x.dtype, ddof=0.0, root=True)
+    total = builders.folded(x, "sum", (0,), x.dtype)
+    spread_ = builders.folded(x, "moments", (0,), x.dtype, ddof=0.0, root=True)
     assert kernels([total, spread_]).count("fused") == 1
 
 
 def test_common_subexpressions_run_once() -> None:
     x = source((40,), 8)
-    one, two = apply(np.sin, wrap(x)).node, apply(np.sin, wrap(x)).node
-    sums = [building.folded(each, "sum", (0,), x.dtype) for each in (one, two)]
+    one, two = apply(np.sin, wrap(x)).__node__, apply(np.sin, wrap(x)).__node__
+    sums = [builders.folded(each, "sum", (0,), x.dtype) for each in (one, two)]
     assert len(graph(sums).entries) == 3
     assert graph(sums).wanted == [2, 2]
 
@@ -168,15 +169,15 @@ def test_doubling_six_times_is_not_two_to_the_six() -> None:
     x = wrap(source((40,), 8))
     for _ in range(6):
         x = x + x
-    (statement,) = lowered([x.node])[0].bound.program.statements
+    (statement,) = lowered([x.__node__])[0].bound.program.statements
     assert statement.kernel == "fused"
-    assert lowered([x.node])[0].bound.count() == 5
+    assert lowered([x.__node__])[0].bound.count() == 5
 
 
 def test_the_same_structure_on_new_data_is_not_planned_again() -> None:
     def expression(seed: int) -> Node:
         x = wrap(source((40, 30), 16, seed))
-        return (apply(np.sin, x) + seed).sum(axis=0).node
+        return (apply(np.sin, x) + seed).sum(axis=0).__node__
 
     first, second = lowered([expression(1)])[0], lowered([expression(2)])[0]
     assert first is second
@@ -187,34 +188,34 @@ def test_long_chains_do_not_recurse() -> None:
     y = x
     for _ in range(3000):
         y = y + 1
-    np.testing.assert_allclose(computed([y.node])[0], computed([x.node])[0] + 3000)
+    np.testing.assert_allclose(computed([y.__node__])[0], computed([x.__node__])[0] + 3000)
 
 
 @pytest.mark.parametrize("tile", [1, 7, 100])
 def test_cutting_anew_what_was_computed(tile: int) -> None:
     x = source((30, 20, 5), 4)
-    total = building.folded(x, "sum", (2,), x.dtype)
-    again = building.recut(total, Layout.regular((30, 20), tile))
+    total = builders.folded(x, "sum", (2,), x.dtype)
+    again = builders.recut(total, Layout.regular((30, 20), tile))
     np.testing.assert_allclose(computed([again])[0], x.data.sum(2))
 
 
 def test_axes_of_length_one_appear_and_vanish_as_asked() -> None:
-    assert np.asarray(wrap(building.filled((1, 1), 2.0, "f8"))).shape == (1, 1)
-    row = wrap(building.filled((1, 4), 2.0, "f8", Layout.regular((1, 4), 2)))
-    assert np.asarray(wrap(building.permuted(row.node, (1,)))).tolist() == [2.0] * 4
-    total = wrap(building.filled((1,), 2.0, "f8")) + 1
-    assert np.asarray(wrap(building.permuted(total.node, ()))).shape == ()
+    assert np.asarray(wrap(builders.filled((1, 1), 2.0, "f8"))).shape == (1, 1)
+    row = wrap(builders.filled((1, 4), 2.0, "f8", Layout.regular((1, 4), 2)))
+    assert np.asarray(wrap(builders.permuted(row.__node__, (1,)))).tolist() == [2.0] * 4
+    total = wrap(builders.filled((1,), 2.0, "f8")) + 1
+    assert np.asarray(wrap(builders.permuted(total.__node__, ()))).shape == ()
 
 
 @pytest.mark.threads
 def test_tiny_tiles_are_computed_together(monkeypatch):
-    monkeypatch.setattr(evaluation, "TINY", 1 << 14)
+    monkeypatch.setattr(evaluate, "TINY", 1 << 14)
     data = np.arange(1000.0)
     x = ln.asarray(data, chunks=1)
     started: list[int] = []
     events = Events()
     events.subscribe(lambda event: started.append(event.tasks), JobStarted)
-    (found,) = evaluation.computed([(x * 2 + 1).node], events=events)
+    (found,) = evaluate.computed([(x * 2 + 1).__node__], events=events)
     assert np.array_equal(found, data * 2 + 1)
     assert started == [1]
     # Where tiles can be seen, they are as they were cut.

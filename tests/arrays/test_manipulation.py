@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrays.strategies import DATES, NUMBERS, arrays, chunkings, pairs, tiled
 
-from linnet.arrays import Array, chunking, joining, manipulation, shapes
+from linnet.arrays import Array
+from linnet.arrays.elements import join_and_split, roll_and_flip, shapes
+from linnet.arrays.expression import chunking
 
 ALL = (*NUMBERS, *DATES)
 few = settings(max_examples=max(5, settings().max_examples // 6))
@@ -145,7 +147,7 @@ def test_concatenate(data: Any) -> None:
         parts.append(np.ones(shape, data.draw(st.sampled_from(NUMBERS))))
     ours = [tiled(p, data.draw(chunkings(p.shape))) for p in parts]
     same(np.concatenate(ours, axis), np.concatenate(parts, axis))
-    same(joining.concat(ours, axis=None), np.concatenate(parts, None))
+    same(join_and_split.concat(ours, axis=None), np.concatenate(parts, None))
     for function in (np.vstack, np.hstack, np.dstack, np.column_stack):
         both = [parts[0], parts[0]]
         same(function([ours[0], ours[0]]), function(both))
@@ -158,9 +160,9 @@ def test_concatenate_errors_and_keywords() -> None:
     with pytest.raises(ValueError, match="array 0 has shape"):
         np.concatenate([x, y])
     with pytest.raises(ValueError, match="at least one array"):
-        joining.concatenate([])
+        join_and_split.concatenate([])
     with pytest.raises(ValueError, match="zero-dimensional"):
-        joining.concat([x.sum(), y.sum()])
+        join_and_split.concat([x.sum(), y.sum()])
     with pytest.raises(TypeError, match="cannot cast"):
         np.concatenate([x, y], 1, dtype="i4")
     same(np.concatenate([x, y], 1, dtype="i4", casting="unsafe"), np.zeros((2, 5), "i4"))
@@ -177,11 +179,11 @@ def test_block() -> None:
     same(np.block(x), np.block(a))
     same(np.block([[x], [7, 8]]), np.block([[a], [7, 8]]))
     with pytest.raises(ValueError, match="mismatched"):
-        joining.block([[x], x])
+        join_and_split.block([[x], x])
     with pytest.raises(ValueError, match="cannot be empty"):
-        joining.block([[x], []])
+        join_and_split.block([[x], []])
     with pytest.raises(TypeError, match="Only lists"):
-        joining.block(([x], [x]))
+        join_and_split.block(([x], [x]))
 
 
 @few
@@ -275,4 +277,4 @@ def test_insert_places_values_as_numpy_does() -> None:
     mask = np.array([True, False, True])
     same(np.delete(x, mask, 0), np.delete(a, mask, 0))
     with pytest.raises(IndexError, match="out of bounds for axis 0 with size 3"):
-        manipulation.delete(x, 5, 0)
+        roll_and_flip.delete(x, 5, 0)

@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrays.strategies import NUMBERS, pairs, tiled
 
-from linnet.arrays import blockwise, gufuncs, keeping, overlapping
+from linnet.arrays.functions import gufuncs, map_blocks, map_overlap
+from linnet.arrays.lowering import kept_programs
 from linnet.errors import InputError
-from linnet.kernels import callables
+from linnet.kernels.arrays import user_functions
 
 few = settings(max_examples=max(5, settings().max_examples // 4))
 
@@ -22,7 +23,7 @@ few = settings(max_examples=max(5, settings().max_examples // 4))
 @given(pairs(NUMBERS, special=False))
 def test_map_blocks_of_an_elementwise_function(pair: Any) -> None:
     a, x = pair
-    ours = blockwise.map_blocks(lambda t, n, k=0: t * n + k, x, 2, k=1)
+    ours = map_blocks.map_blocks(lambda t, n, k=0: t * n + k, x, 2, k=1)
     assert ours.chunks == x.chunks
     np.testing.assert_array_equal(ours.compute(), a * 2 + 1)
 
@@ -31,29 +32,29 @@ def test_map_blocks_broadcasts_and_changes_shapes() -> None:
     a = np.arange(24.0).reshape(4, 6)
     x = tiled(a, (2, 3))
     row = tiled(np.arange(6.0), 2)
-    np.testing.assert_array_equal(blockwise.map_blocks(np.add, x, row).compute(), a + np.arange(6.0))
-    sums = blockwise.map_blocks(lambda t: t.sum(keepdims=True), x, chunks=(1, 1))
+    np.testing.assert_array_equal(map_blocks.map_blocks(np.add, x, row).compute(), a + np.arange(6.0))
+    sums = map_blocks.map_blocks(lambda t: t.sum(keepdims=True), x, chunks=(1, 1))
     np.testing.assert_array_equal(sums.compute(), a.reshape(2, 2, 2, 3).sum((1, 3)))
     whole = x.rechunk({1: -1, 0: 2})
     np.testing.assert_array_equal(whole.map_blocks(lambda t: t.sum(1), drop_axis=1).compute(), a.sum(1))
-    deep = blockwise.map_blocks(lambda t: np.stack([t, -t]), x, new_axis=0, chunks=(2, 2, 3))
+    deep = map_blocks.map_blocks(lambda t: np.stack([t, -t]), x, new_axis=0, chunks=(2, 2, 3))
     np.testing.assert_array_equal(deep.compute(), np.stack([a, -a]))
-    ids = blockwise.map_blocks(lambda t, block_id: t * 0 + block_id[0] * 10 + block_id[1], x)
+    ids = map_blocks.map_blocks(lambda t, block_id: t * 0 + block_id[0] * 10 + block_id[1], x)
     np.testing.assert_array_equal(ids.compute()[::2, ::3], [[0, 1], [10, 11]])
 
 
 def test_map_blocks_errors() -> None:
     x = tiled(np.arange(6.0), 2)
     with pytest.raises(InputError, match="at least one array"):
-        blockwise.map_blocks(np.sin, 3)
+        map_blocks.map_blocks(np.sin, 3)
     with pytest.raises(TypeError, match="give dtype= instead"):
-        blockwise.map_blocks(lambda t: t[5], x)
+        map_blocks.map_blocks(lambda t: t[5], x)
     with pytest.raises(InputError, match="rechunk"):
-        blockwise.map_blocks(np.sum, x, drop_axis=0)
+        map_blocks.map_blocks(np.sum, x, drop_axis=0)
     with pytest.raises(InputError, match="3 tiles"):
-        blockwise.map_blocks(np.sin, x, chunks=((1, 1),))
+        map_blocks.map_blocks(np.sin, x, chunks=((1, 1),))
     with pytest.raises(Exception, match="returned shape"):
-        blockwise.map_blocks(lambda t: t[:1], x, dtype=float).compute()
+        map_blocks.map_blocks(lambda t: t[:1], x, dtype=float).compute()
 
 
 @pytest.mark.threads
@@ -61,15 +62,15 @@ def test_functions_are_let_go_of() -> None:
     def double(t: Any) -> Any:
         return 2 * t
 
-    x = blockwise.map_blocks(double, tiled(np.arange(4), 2))
+    x = map_blocks.map_blocks(double, tiled(np.arange(4), 2))
     np.testing.assert_array_equal(x.compute(), [0, 2, 4, 6])
-    name = str(callables.held(double))
-    assert name in callables._names
+    name = str(user_functions.held(double))
+    assert name in user_functions._names
     del x
-    keeping._programs.clear()
-    keeping._trees.clear()
+    kept_programs._programs.clear()
+    kept_programs._trees.clear()
     gc.collect()
-    assert name not in callables._names
+    assert name not in user_functions._names
 
 
 @few
@@ -86,7 +87,7 @@ def test_map_overlap(pair: Any, data: Any) -> None:
         return sum(np.roll(t, k, 0) for k in range(-depth, depth + 1))
 
     inner = tuple(slice(depth, depth + n) for n in a.shape)
-    ours = overlapping.map_overlap(smoothed, x, depth, boundary)
+    ours = map_overlap.map_overlap(smoothed, x, depth, boundary)
     assert ours.chunks == x.chunks
     np.testing.assert_allclose(ours.compute(), smoothed(wide)[inner])
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.arrays.strategies import arrays, chunkings, tiled
 
-from linnet.arrays import padding
+from linnet.arrays.functions import pad
 
 few = settings(max_examples=max(5, settings().max_examples // 3))
 REPEATING = ("edge", "reflect", "symmetric", "wrap")
@@ -87,10 +87,10 @@ def test_functions_dicts_and_errors() -> None:
     assert np.pad(x, 1).chunks == ((3, 2), (3, 3))
     assert max(np.pad(x, 1000).chunks[0]) <= 1000
     with pytest.raises(ValueError, match="mode 'mirror' is not supported; expected one of"):
-        padding.pad(x, 1, "mirror")
+        pad.pad(x, 1, "mirror")
     with pytest.raises(ValueError, match="unsupported keyword"):
-        padding.pad(x, 1, "edge", constant_values=3)
+        pad.pad(x, 1, "edge", constant_values=3)
     with pytest.raises(ValueError, match="negative"):
-        padding.pad(x, -1)
+        pad.pad(x, -1)
     with pytest.raises(TypeError, match="integral"):
-        padding.pad(x, 1.5)
+        pad.pad(x, 1.5)

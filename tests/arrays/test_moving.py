@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.building import each_tile
-from linnet.arrays.core import wrap
-from linnet.arrays.expression import Blocks
-from linnet.arrays.moving import grouped
+from linnet.arrays.elements.core import wrap
+from linnet.arrays.expression.builders import each_tile
+from linnet.arrays.expression.nodes import Blocks
+from linnet.arrays.expression.rechunk import grouped
 from linnet.errors import BudgetError
 from linnet.tiles import Layout
 
 
 def unfree(x, chunks):
     """An array that cannot simply be cut anew: its tiles are made by a kernel."""
-    node = ln.asarray(x, chunks=chunks).node
+    node = ln.asarray(x, chunks=chunks).__node__
     return wrap(each_tile("copy", node, node.dtype))
 
 
@@ -61,12 +61,12 @@ def test_rows_to_columns_go_through_pieces():
     x = np.random.default_rng(0).standard_normal((400, 300))
     with ln.init(workers=2, memory=240_000):  # a quarter of the array
         made = unfree(x, (4, -1)).rechunk((-1, 3))
-        slabs = made.node.inputs[0]
+        slabs = made.__node__.inputs[0]
         assert isinstance(slabs, Blocks)
         assert slabs.grid == (1, 50)  # slabs of columns are as large as the budget allows
         assert np.array_equal(made.compute(), x)
     straight = unfree(x, (4, -1)).rechunk((-1, 3))
-    assert straight.node.inputs[0].grid == (100, 1)
+    assert straight.__node__.inputs[0].grid == (100, 1)
 
 
 def test_files_are_not_read_in_short_runs(tmp_path):
@@ -75,10 +75,10 @@ def test_files_are_not_read_in_short_runs(tmp_path):
     with ln.init(workers=2, memory="1 MB"):
         rows = ln.asarray(whole, chunks=(10, -1))
         columns = rows.rechunk((-1, 10))
-        assert isinstance(columns.node, Blocks)
+        assert isinstance(columns.__node__, Blocks)
         assert np.array_equal(columns.compute(), whole)
-        assert not isinstance(rows.rechunk((30, -1)).node, Blocks)
-    assert not isinstance(rows.rechunk((-1, 10)).node, Blocks)
+        assert not isinstance(rows.rechunk((30, -1)).__node__, Blocks)
+    assert not isinstance(rows.rechunk((-1, 10)).__node__, Blocks)
 
 
 def test_tiles_that_cannot_fit_are_refused():

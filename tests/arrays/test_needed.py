@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.keeping import lowered
+from linnet.arrays.lowering.kept_programs import lowered
 
 
 def tasks(x: Any) -> int:
     """How many tasks the program of an array has."""
-    return lowered([x.node])[0].bound.count()
+    return lowered([x.__node__])[0].bound.count()
 
 
 def made(x: Any, kernel: str = "sample") -> int:
     """How many tiles of random numbers an array is made of; or calls of another kernel."""
-    bound = lowered([x.node])[0].bound
+    bound = lowered([x.__node__])[0].bound
     return sum(bound.call(task).kernel == kernel for task in bound.tasks())
 
 

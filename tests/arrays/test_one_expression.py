@@ -9,8 +9,8 @@ import pytest
 
 import linnet as ln
 from linnet import linalg
-from linnet.arrays import straight
-from linnet.arrays.expression import Source, Stored
+from linnet.arrays.expression.nodes import Source, Stored
+from linnet.arrays.lowering import on_caller_thread
 from linnet.engines import Threads
 from linnet.engines.simulated import Simulated
 from linnet.engines.stateless import Stateless
@@ -45,7 +45,7 @@ def lazy(x, chunks=TILE):
 
 
 def is_lazy(array):
-    return isinstance(array, ln.Array) and not isinstance(array.node, Source | Stored)
+    return isinstance(array, ln.Array) and not isinstance(array.__node__, Source | Stored)
 
 
 @contextlib.contextmanager
@@ -79,7 +79,7 @@ def kernels(bound):
 )
 def programs(request, monkeypatch):
     """The programs that are run, on one engine after another, however cheap they are."""
-    monkeypatch.setattr(straight, "evaluated", lambda *_: None)
+    monkeypatch.setattr(on_caller_thread, "evaluated", lambda *_: None)
     with counting(ENGINES[request.param]()) as found:
         yield found
 
@@ -314,7 +314,7 @@ def test_pivots_that_are_not_trusted_make_a_second_program(programs):
 
 def test_persisted_results_are_used_without_computing_them_again(programs):
     lower = linalg.cholesky(lazy(SPD)).persist()
-    assert isinstance(lower.node, Stored)
+    assert isinstance(lower.__node__, Stored)
     assert np.allclose((lower @ lower.T).compute(), SPD)
     assert "chol" not in kernels(programs[1])
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import linnet as ln
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 r = np.random.default_rng(0)
 x = ln.asarray(r.standard_normal((8, 6)), chunks=(3, 2))
@@ -98,10 +98,12 @@ def test_what_cannot_change_is_shared(tmp_path: Any) -> None:
     view = behind[:]
     view.flags.writeable = False  # but `behind` can be written to
     tiles = ln.asarray(np.zeros(6), chunks=4)
-    assert np.shares_memory((tiles + frozen).node.inputs[1].data, frozen)
-    assert np.shares_memory((tiles + mapped).node.inputs[1].data, mapped)
-    assert not np.shares_memory((tiles + view).node.inputs[1].data, view)
-    spread = (ln.asarray(np.zeros((3, 6)), chunks=2) + np.broadcast_to(behind, (3, 6))).node.inputs[1].data
+    assert np.shares_memory((tiles + frozen).__node__.inputs[1].data, frozen)
+    assert np.shares_memory((tiles + mapped).__node__.inputs[1].data, mapped)
+    assert not np.shares_memory((tiles + view).__node__.inputs[1].data, view)
+    spread = (
+        (ln.asarray(np.zeros((3, 6)), chunks=2) + np.broadcast_to(behind, (3, 6))).__node__.inputs[1].data
+    )
     assert spread.strides[0] == 0  # a copy of what there is, not of what it looks like
     behind[:] = 5
     assert spread[0].tolist() == [0, 1, 2, 3, 4, 5]
@@ -115,7 +117,7 @@ def test_asarray_shares_memory_until_it_is_assigned_to() -> None:
         assert shared.compute()[0] == own[0]
         shared[1] = 9
         assert own[1] == 0
-    assert ln.array(own).node.data is not own
+    assert ln.array(own).__node__.data is not own
 
 
 def test_under_a_budget_a_copy_goes_where_results_go() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.gathering import _in_step
+from linnet.arrays.elements.gather import _in_step
 
 
 def lazy(values: np.ndarray, chunks: object) -> ln.Array:

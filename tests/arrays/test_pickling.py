@@ -16,7 +16,7 @@ import pickled_functions as functions
 import pytest
 
 import linnet as ln
-from linnet.arrays.expression import Source, Stored
+from linnet.arrays.expression.nodes import Source, Stored
 from linnet.engines import Threads
 
 X = np.arange(35.0).reshape(7, 5) - 11
@@ -221,7 +221,7 @@ def test_tiles_kept_elsewhere_travel_as_values(engine: str):
         sent = pickle.dumps(kept * 2)
         filled = pickle.dumps(ln.zeros((100, 100), chunks=50).persist())
     assert np.array_equal(pickle.loads(sent).compute(), (X + 1) * 2)
-    assert isinstance(pickle.loads(pickle.dumps(pickle.loads(sent))).node.operands[0], Stored | Source)
+    assert isinstance(pickle.loads(pickle.dumps(pickle.loads(sent))).__node__.operands[0], Stored | Source)
     assert not pickle.loads(filled).sum().compute()
 
 

@@ -10,7 +10,7 @@ import pytest
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
-from linnet.arrays.keeping import lowered
+from linnet.arrays.lowering.kept_programs import lowered
 from linnet.engines.simulated import Simulated
 from linnet.errors import InputError
 from linnet.planning.calibration import Calibration
@@ -188,7 +188,7 @@ def test_sums_and_products_of_persisted_arrays_stay_where_these_are(nodes):
         if key.array.startswith("R")
     }
     for later in (x.sum(), x.T @ x):
-        program, graph = lowered([later.node], Setting.on(cluster))
+        program, graph = lowered([later.__node__], Setting.on(cluster))
         inputs = {name: TiledArray(graph.entries[n].node.layout, x.dtype, {}) for name, n in program.inputs}
         turned = {name: array.grid[0] == 1 for name, array in inputs.items()}
         known = {

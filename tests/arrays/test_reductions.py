@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from strategies import NUMBERS, REAL, chunkings, pairs, tiled
 
 import linnet as ln
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 FOLDS = (np.sum, np.prod, np.max, np.min, np.all, np.any, np.mean, np.count_nonzero, np.ptp)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import linnet as ln
-from linnet.arrays.core import wrap
+from linnet.arrays.elements.core import wrap
 
 pytestmark = pytest.mark.slow
 
@@ -194,7 +194,7 @@ class TestOrder:
         assert np.array_equal(np.sort(each, axis=0), values)
         assert not np.array_equal(each - each[:, :1], np.tile([0, 1, 2], (20, 1)))
         assert sorted(rng().permuted(x).compute().ravel()) == list(range(60))
-        before = wrap(x.node)
+        before = wrap(x.__node__)
         rng().shuffle(x)
         assert np.array_equal(x.compute(), rng().permutation(before).compute())
         with pytest.raises(TypeError, match="permutation"):

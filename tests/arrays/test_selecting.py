@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.arrays import selecting
-from linnet.arrays.expression import Source
-from linnet.arrays.selecting import order_statistics
+from linnet.arrays.expression.nodes import Source
+from linnet.arrays.functions import elements_by_rank
+from linnet.arrays.functions.elements_by_rank import order_statistics
 from linnet.tiles import Layout
 
 RNG = np.random.default_rng(11)
@@ -29,9 +29,9 @@ DATA = {
 @pytest.fixture(autouse=True, scope="module")
 def _small_samples():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selecting, "SAMPLES", 64)
-        patch.setattr(selecting, "_SURE", 0.4)
-        patch.setattr(selecting, "_SHARE", 0.9)
+        patch.setattr(elements_by_rank, "SAMPLES", 64)
+        patch.setattr(elements_by_rank, "_SURE", 0.4)
+        patch.setattr(elements_by_rank, "_SHARE", 0.9)
         yield
 
 
@@ -55,9 +55,9 @@ def test_whatever_repeats_in_step_with_the_sample(length, period, data):
 
 
 def test_the_sample_leads_there(monkeypatch):
-    monkeypatch.setattr(selecting, "_by_digits", lambda *_: pytest.fail("the sample misled"))
-    monkeypatch.setattr(selecting, "_SURE", 3.0)
-    monkeypatch.setattr(selecting, "SAMPLES", 1024)
+    monkeypatch.setattr(elements_by_rank, "_by_digits", lambda *_: pytest.fail("the sample misled"))
+    monkeypatch.setattr(elements_by_rank, "_SURE", 3.0)
+    monkeypatch.setattr(elements_by_rank, "SAMPLES", 1024)
     x = RNG.standard_normal(50_000)
     node = Source(x, Layout.regular(x.shape, 9000))
     np.testing.assert_array_equal(order_statistics(node, np.array([24_999])), np.sort(x)[[24_999]])

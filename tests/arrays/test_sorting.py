@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import DATES, NUMBERS, pairs, tiled
 
-from linnet.arrays import chunking, quantiles, selecting, sets, sorting
-from linnet.kernels.quantiles import METHODS, as_keys, from_keys
+from linnet.arrays.expression import chunking
+from linnet.arrays.functions import elements_by_rank, quantiles, sets, sort
+from linnet.kernels.arrays.quantiles import METHODS, as_keys, from_keys
 from linnet.session import init
 
 RNG = np.random.default_rng(7)
@@ -30,8 +31,8 @@ def _ways(request: Any) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chunking, "SMALL", -1)
         if request.param == "between tiles":
-            patch.setattr(sorting, "ONE_TILE", -1)
-            patch.setattr(sorting, "fits_whole", lambda *_: False)
+            patch.setattr(sort, "ONE_TILE", -1)
+            patch.setattr(sort, "fits_whole", lambda *_: False)
             patch.setattr(sets, "ONE_TILE", -1)
             patch.setattr(quantiles, "LONGEST", -1)
         yield
@@ -45,10 +46,10 @@ def test_sorting_is_numpys(pair: Any, data: Any) -> None:
     np.testing.assert_array_equal(np.sort(ours, axis=axis).compute(), np.sort(array, axis=axis))
     wanted = np.argsort(array, axis=axis, stable=True)
     np.testing.assert_array_equal(np.argsort(ours, axis=axis).compute(), wanted)
-    downwards = sorting.sort(ours, axis=axis, descending=True).compute()
+    downwards = sort.sort(ours, axis=axis, descending=True).compute()
     np.testing.assert_array_equal(downwards, np.flip(np.sort(array, axis=axis), axis))
     if array.shape[axis]:
-        best = sorting.topk(ours, 2, axis).compute()
+        best = sort.topk(ours, 2, axis).compute()
         np.testing.assert_array_equal(best, np.take(downwards, range(min(2, array.shape[axis])), axis))
 
 
@@ -58,7 +59,7 @@ def test_buckets_are_even_whatever_the_keys(keys: str, length: int, tile: int) -
     array = KEYS[keys](length)
     made = np.sort(tiled(array, tile))
     np.testing.assert_array_equal(made.compute(), np.sort(array))
-    if sorting.ONE_TILE < 0:
+    if sort.ONE_TILE < 0:
         assert max(made.chunks[0]) <= 2 * tile + 1
 
 
@@ -112,7 +113,7 @@ def test_medians_see_or_skip_nan(function: Any) -> None:
 
 
 def test_many_quantiles_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selecting, "_FEW", 10)
+    monkeypatch.setattr(elements_by_rank, "_FEW", 10)
     array = RNG.normal(size=400)
     asked = np.linspace(0, 1, 41)
     found: Any = np.quantile(tiled(array, 90), asked)

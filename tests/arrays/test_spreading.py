@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays.evaluation import computed
-from linnet.arrays.keeping import lowered
-from linnet.arrays.spreading import ONE, Nodes, fold_levels
+from linnet.arrays.lowering.evaluate import computed
+from linnet.arrays.lowering.folds_by_node import ONE, Nodes, fold_levels
+from linnet.arrays.lowering.kept_programs import lowered
 from linnet.engines import Threads
 from linnet.session.work import Setting
 
@@ -24,7 +24,7 @@ class Several(Threads):
 
 
 def spread(array, nodes):
-    return computed([array.node], engine=Several(nodes))[0]
+    return computed([array.__node__], engine=Several(nodes))[0]
 
 
 @given(
@@ -126,7 +126,7 @@ def test_an_operand_shared_by_products_stays_shared():
 
 def test_square_products_are_not_cut_along_the_sum():
     x = ln.asarray(np.ones((64, 64)), chunks=4)
-    made, _ = lowered([(x @ x).node], Setting(16))
+    made, _ = lowered([(x @ x).__node__], Setting(16))
     assert made.bound.count() == 256
 
 
@@ -134,6 +134,6 @@ def test_square_products_are_not_cut_along_the_sum():
 def test_on_one_node_nothing_changes():
     x = ln.asarray(np.random.default_rng(3).random(1000), chunks=10)
     assert spread(x.sum(), ONE) == x.sum().compute()
-    program = lowered([x.sum().node], Setting.on(None))[0]
-    assert program is lowered([x.sum().node])[0]
-    assert program is not lowered([x.sum().node], Setting(4))[0]
+    program = lowered([x.sum().__node__], Setting.on(None))[0]
+    assert program is lowered([x.sum().__node__])[0]
+    assert program is not lowered([x.sum().__node__], Setting(4))[0]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 pytest.importorskip("pyarrow")
 

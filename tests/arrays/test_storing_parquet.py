@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import REAL, arrays
 
 import linnet as ln
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 pq = pytest.importorskip("pyarrow.parquet")
 pandas = pytest.importorskip("pandas")

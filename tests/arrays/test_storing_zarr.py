@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linnet as ln
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 zarr = pytest.importorskip("zarr")
 

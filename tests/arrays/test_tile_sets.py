@@ -8,8 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linnet.arrays import tile_sets
-from linnet.arrays.tile_sets import Box, Tiles, common, count, covered, listed, numbers, of_points, union
+from linnet.arrays.expression import tile_sets
+from linnet.arrays.expression.tile_sets import (
+    Box,
+    Tiles,
+    common,
+    count,
+    covered,
+    listed,
+    numbers,
+    of_points,
+    union,
+)
 
 lines = st.lists(st.integers(0, 6), min_size=1, max_size=4).map(numbers)
 

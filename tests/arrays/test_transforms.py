@@ -7,7 +7,7 @@ import pytest
 from strategies import tiled
 
 import linnet as ln
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from against_numpy import Pair, same, tiles_only
 from strategies import tiled
 
 import linnet as ln
-from linnet.arrays import quantiles
+from linnet.arrays.functions import quantiles
 from linnet.errors import KernelError
 
 nan, inf = np.nan, np.inf

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 
 import linnet as ln
-from linnet.kernels.windows import windows
+from linnet.kernels.arrays.sliding_windows import windows
 
 
 @st.composite
@@ -27,7 +27,7 @@ def cases(draw: Any) -> tuple[np.ndarray, Any, Any, Any]:
 @given(cases())
 def test_windows_are_numpys(case: tuple[np.ndarray, Any, Any, Any]) -> None:
     x, chunks, lengths, axes = case
-    found = ln.lib.stride_tricks.sliding_window_view(ln.asarray(x, chunks=chunks), lengths, axes)
+    found = ln.sliding_window_view(ln.asarray(x, chunks=chunks), lengths, axes)
     expected = sliding_window_view(x, lengths, axes)
     np.testing.assert_array_equal(found.compute(), expected)
     total = np.where(found, 1, 2).sum(axis=-1) if x.dtype == bool else (found * 2 + 1).sum(axis=-1)

@@ -289,7 +289,7 @@ def test_labelled_arrays_give_the_array_inside() -> None:
     import xarray as xr
 
     x = ln.asarray(np.arange(6.0), chunks=2)
-    assert ln.asarray(xr.DataArray(x, dims="i")).node is x.node
+    assert ln.asarray(xr.DataArray(x, dims="i")).__node__ is x.__node__
     np.testing.assert_array_equal(ln.asarray(xr.DataArray([1, 2], dims="i")), [1, 2])
 
 

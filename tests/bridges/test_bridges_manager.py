@@ -15,7 +15,7 @@ from linnet.errors import InputError
 pytest.importorskip("xarray")
 pytestmark = pytest.mark.needs("xarray")
 
-from linnet.arrays.named_axes import common  # noqa: E402
+from linnet.arrays.functions.named_axes import common  # noqa: E402
 from linnet.bridges.chunk_manager import LinnetManager  # noqa: E402
 from linnet.bridges.chunk_sizes import normalized  # noqa: E402
 
@@ -235,7 +235,7 @@ def test_compute_and_persist_pass_other_things_through() -> None:
     np.testing.assert_array_equal(plain, [0, 1])
     kept, number = manager.persist(x, 3)
     assert number == 3
-    assert kept.node is not x.node
+    assert kept.__node__ is not x.__node__
     np.testing.assert_array_equal(kept, values)
     assert manager.array_api is ln
 

@@ -146,12 +146,12 @@ class DrivenCases:
         spd = a @ a.T + 400 * np.eye(400)
         with ln.init(engine=engine):
             factor = ln.linalg.cholesky(ln.asarray(spd, chunks=100) * 1.0, tile=100).persist()
-            assert isinstance(factor.node.tiles.tiles, RemoteTiles)
+            assert isinstance(factor.__node__.tiles.tiles, RemoteTiles)
             q, r = ln.persist(ln.linalg.qr(factor, tile=100))
-            assert isinstance(q.node.tiles.tiles, RemoteTiles)
+            assert isinstance(q.__node__.tiles.tiles, RemoteTiles)
             x = ln.linalg.solve_triangular(factor, ln.asarray(a, chunks=150), lower=True, tile=100)
             x.persist()
-            assert isinstance(x.node.tiles.tiles, RemoteTiles)
+            assert isinstance(x.__node__.tiles.tiles, RemoteTiles)
             assert np.allclose(np.asarray(factor), np.linalg.cholesky(spd))
             assert np.allclose(np.asarray(q @ r), np.asarray(factor))
             assert np.allclose(np.asarray(factor @ x), a)
@@ -161,7 +161,7 @@ class DrivenCases:
         with ln.init(engine=engine):
             x = ln.asarray(a, chunks=100) * 1.0
             packed, piv = ln.persist(ln.linalg.lu_factor(x, tile=100))
-            assert isinstance(packed.node.tiles.tiles, RemoteTiles)
+            assert isinstance(packed.__node__.tiles.tiles, RemoteTiles)
             solved = ln.linalg.solve(x, b, tile=100)
             assert np.allclose(a @ np.asarray(solved), b)
             again = ln.linalg.lu_solve((packed, piv), b, tile=100)

@@ -1,6 +1,6 @@
 """Linear algebra of expressions, as users write it: what every engine must agree on.
 
-`python linear_algebra_cases.py FOLDER FILE ENGINE` runs all of it on the engine of that name, and saves what comes
+`python linear_algebra_cases.py FOLDER FILE ENGINE all|few` runs it on the engine of that name, and saves what comes
 out. FOLDER has the matrices that are read from files, see `write_files`.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 import linnet as ln
 from linnet import linalg
-from linnet.arrays import straight
+from linnet.arrays.lowering import on_caller_thread
 from linnet.session import current_engine
 
 N, TILE = 44, 16
@@ -290,13 +290,13 @@ def counted() -> Iterator[list[Any]]:
         programs.append(bound)
         return run(bound, *args, **options)
 
-    at_once = straight.evaluated
-    engine.run, straight.evaluated = recorded, lambda *_: None  # a program, however cheap it is
+    at_once = on_caller_thread.evaluated
+    engine.run, on_caller_thread.evaluated = recorded, lambda *_: None  # a program, however cheap it is
     try:
         yield programs
     finally:
         del engine.run
-        straight.evaluated = at_once
+        on_caller_thread.evaluated = at_once
 
 
 ALL = {**CASES, **DOUBTED}
@@ -350,8 +350,9 @@ def wrong(found: dict[str, np.ndarray], some: dict[str, Case] = ALL) -> list[str
 
 
 if __name__ == "__main__":
+    chosen = {"all": ALL, "few": FEW}[sys.argv[4]]
     with ln.init(sys.argv[3], 2):
         made: dict[str, Any] = {
-            name.replace("/", "|"): each for name, each in results(Path(sys.argv[1])).items()
+            name.replace("/", "|"): each for name, each in results(Path(sys.argv[1]), chosen).items()
         }
     np.savez(sys.argv[2], **made)

@@ -231,9 +231,9 @@ def test_systems_and_spectra_stay_with_the_ranks(engine):
     with ln.init(engine):
         x = ln.asarray(a, chunks=100) * 1.0
         packed, piv = ln.persist(ln.linalg.lu_factor(x, tile=75))
-        assert isinstance(packed.node.tiles.tiles, RemoteTiles)
+        assert isinstance(packed.__node__.tiles.tiles, RemoteTiles)
         factor = ln.linalg.cholesky(ln.asarray(a @ a.T + 300 * np.eye(300), chunks=75)).persist()
-        assert isinstance(factor.node.tiles.tiles, RemoteTiles)
+        assert isinstance(factor.__node__.tiles.tiles, RemoteTiles)
         assert np.allclose(a @ np.asarray(ln.linalg.solve(x, b, tile=75)), b)
         assert np.allclose(a @ np.asarray(ln.linalg.lu_solve((packed, piv), b, tile=75)), b)
         u, s, vh = ln.linalg.svd(x[:, :200], full_matrices=False, tile=75)

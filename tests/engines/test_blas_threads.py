@@ -13,7 +13,7 @@ from engine_samples import matrix, run
 from linnet import kernels, linalg
 from linnet.engines import Threads
 from linnet.kernels import kernel
-from linnet.kernels.blas import Library, belongs_to_process
+from linnet.machine.blas_threads import Library, belongs_to_process
 from linnet.programs import In, Out, tile_program
 from linnet.tiles import TiledArray
 

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 import linnet as ln
 from linnet.engines import Threads
-from linnet.engines.driving import Ended
-from linnet.engines.driving_engine import Driven
-from linnet.engines.driving_loss import reassigned
-from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
+from linnet.engines.driven.engine import Driven
+from linnet.engines.driven.lost_nodes import reassigned
+from linnet.engines.driven.run import Ended
+from linnet.engines.driven.tasks import Broken, Failed, Order, Report, attempt
 from linnet.engines.remote_tiles import Lost, RemoteTiles
 from linnet.errors import EngineClosedError, JobError, KernelError, ProgramError
 from linnet.events import Events, TaskFinished, TileDropped
@@ -305,12 +305,12 @@ def test_a_loop_that_persists_remembers_few_runs_and_keeps_no_tiles():
         x = x.persist()
         earlier = []
         for _ in range(40):
-            earlier.append(weakref.ref(x.node.tiles.tiles))
+            earlier.append(weakref.ref(x.__node__.tiles.tiles))
             x = (x + 1).persist()
             expected = expected + 1
         gc.collect()
         assert not any(each() for each in earlier)
-        deep, origin = 0, x.node.tiles.tiles.origin[0]
+        deep, origin = 0, x.__node__.tiles.tiles.origin[0]
         while origin is not None:
             deep += 1
             (kept,) = [each for each in origin._inputs.values() if hasattr(each, "origin")] or [None]

@@ -17,7 +17,7 @@ import pytest
 
 import linnet as ln
 from linnet import linalg
-from linnet.arrays.expression import Stored
+from linnet.arrays.expression.nodes import Stored
 from linnet.engines import Threads
 from linnet.engines.simulated import Simulated
 
@@ -48,24 +48,23 @@ def four(folder):
         return cases.results(folder)
 
 
-def agree(found, reference):
+FEW_OR_ALL = pytest.mark.parametrize("chosen", ["few", pytest.param("all", marks=pytest.mark.long)])
+"""Engines take up to seconds for each case: the ordinary run has a few of them, the long one all."""
+CHOSEN = {"few": cases.FEW, "all": cases.ALL}
+
+
+def agree(found, reference, chosen="all"):
     """All is right, and as it is in the reference, to the last bit."""
-    assert cases.wrong(found) == []
-    assert [name for name in reference if found[name].tobytes() != reference[name].tobytes()] == []
-    assert found.keys() == reference.keys()
-
-
-def agree_in_few(found, reference):
-    """The same of a few cases, where an engine takes seconds for each."""
-    assert cases.wrong(found, cases.FEW) == []
+    assert cases.wrong(found, CHOSEN[chosen]) == []
     assert [name for name in found if found[name].tobytes() != reference[name].tobytes()] == []
+    assert chosen == "few" or found.keys() == reference.keys()
 
 
-def of_script(folder, path, engine, *before):
+def of_script(folder, path, engine, chosen, *before):
     """Results of the cases in a process of their own."""
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
-    command = [*before, sys.executable, HERE / "linear_algebra_cases.py", folder, path, engine]
-    subprocess.run(command, check=True, timeout=360, env=variables)
+    command = [*before, sys.executable, HERE / "linear_algebra_cases.py", folder, path, engine, chosen]
+    subprocess.run(command, check=True, timeout=1200, env=variables)
     with np.load(path) as found:
         return {name.replace("|", "/"): found[name] for name in found}
 
@@ -92,13 +91,15 @@ def test_a_simulated_node(folder, alone):
         agree(cases.results(folder), alone)
 
 
-def test_stateless_workers(folder, alone, tmp_path):
+@FEW_OR_ALL
+def test_stateless_workers(chosen, folder, alone, tmp_path):
     with ln.init("stateless", 2, store=str(tmp_path / "jobs"), launcher="threads"):
-        agree_in_few(cases.results(folder, cases.FEW), alone)
+        agree(cases.results(folder, CHOSEN[chosen]), alone, chosen)
 
 
+@FEW_OR_ALL
 @pytest.mark.needs("distributed")
-def test_a_worker_of_dask(folder, alone):
+def test_a_worker_of_dask(chosen, folder, alone):
     from distributed import Client, LocalCluster
 
     with (
@@ -108,18 +109,19 @@ def test_a_worker_of_dask(folder, alone):
         Client(cluster, set_as_default=False) as client,
         ln.init("dask", client=client),
     ):
-        agree(cases.results(folder), alone)
+        agree(cases.results(folder, CHOSEN[chosen]), alone, chosen)
 
 
 @pytest.mark.long
 @pytest.mark.needs("ray")
 def test_a_node_of_ray(folder, alone, tmp_path):
-    agree(of_script(folder, tmp_path / "found.npz", "ray"), alone)
+    agree(of_script(folder, tmp_path / "found.npz", "ray", "all"), alone)
 
 
+@FEW_OR_ALL
 @pytest.mark.needs("mpi4py", "mpiexec")
-def test_a_rank_of_mpi(folder, alone, tmp_path):
-    agree(of_script(folder, tmp_path / "found.npz", "mpi", *mpiexec(1)), alone)
+def test_a_rank_of_mpi(chosen, folder, alone, tmp_path):
+    agree(of_script(folder, tmp_path / "found.npz", "mpi", chosen, *mpiexec(1)), alone, chosen)
 
 
 # ---- four nodes
@@ -129,29 +131,25 @@ def test_four_simulated_nodes(four):
     agree(four, four)
 
 
+@FEW_OR_ALL
 @pytest.mark.needs("distributed")
-def test_four_workers_of_dask(folder, four, dask_client):
+def test_four_workers_of_dask(chosen, folder, four, dask_client):
     with ln.init("dask", client=dask_client):
-        agree(cases.results(folder), four)
+        agree(cases.results(folder, CHOSEN[chosen]), four, chosen)
 
 
-@pytest.mark.needs("ray")
-def test_four_nodes_of_ray(folder, four, ray_cluster):
-    with ln.init("ray", address=ray_cluster.address):
-        agree_in_few(cases.results(folder, cases.FEW), four)
-
-
-@pytest.mark.long
+@FEW_OR_ALL
 @pytest.mark.timeout(1800)
 @pytest.mark.needs("ray")
-def test_four_nodes_of_ray_and_every_case(folder, four, ray_cluster):
+def test_four_nodes_of_ray(chosen, folder, four, ray_cluster):
     with ln.init("ray", address=ray_cluster.address):
-        agree(cases.results(folder), four)
+        agree(cases.results(folder, CHOSEN[chosen]), four, chosen)
 
 
+@FEW_OR_ALL
 @pytest.mark.needs("mpi4py", "mpiexec")
-def test_four_ranks_of_mpi(folder, four, tmp_path):
-    agree(of_script(folder, tmp_path / "found.npz", "mpi", *mpiexec(4)), four)
+def test_four_ranks_of_mpi(chosen, folder, four, tmp_path):
+    agree(of_script(folder, tmp_path / "found.npz", "mpi", chosen, *mpiexec(4)), four, chosen)
 
 
 def mpiexec(ranks):
@@ -258,7 +256,7 @@ def kept(folder):
     u, s, vh = ln.persist(linalg.svd(a.z, full_matrices=False))
     packed = ln.persist(linalg.lu_factor(a.x))
     for each in (lower, q, r, u, s, vh, *packed):
-        assert isinstance(each.node, Stored)
+        assert isinstance(each.__node__, Stored)
     with cases.counted() as programs:
         made = ln.compute(
             lower @ lower.T,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from linnet.engines import compiled, mapping
-from linnet.engines.mapping import loaded, mapped_zeros, place_of, stored
+from linnet.engines import compiled, mapped_tiles
+from linnet.engines.mapped_tiles import loaded, mapped_zeros, place_of, stored
 
 
 @pytest.fixture(params=["compiled", "Python"])
@@ -65,7 +65,7 @@ def test_a_file_that_ends_is_told(way):
     whole = mapped_zeros((64, 2048), np.float64)
     place = place_of(whole)
     assert place is not None
-    assert isinstance(place.owner, mapping.OpenMapping)
+    assert isinstance(place.owner, mapped_tiles.OpenMapping)
     os.ftruncate(place.owner.descriptor, 20 * 2048 * 8)
     with pytest.raises(OSError, match="scratch file ends"):
         loaded(whole[:, :1024])
@@ -74,7 +74,7 @@ def test_a_file_that_ends_is_told(way):
 def test_an_error_of_the_system_has_its_number(way, tmp_path):
     whole = mapped_zeros((64, 2048), np.float64)
     place = place_of(whole)
-    assert isinstance(place.owner, mapping.OpenMapping)
+    assert isinstance(place.owner, mapped_tiles.OpenMapping)
     (tmp_path / "file").write_bytes(bytes(64 * 2048 * 8))
     with open(tmp_path / "file", "rb") as readable:  # which cannot be written to
         os.dup2(readable.fileno(), place.owner.descriptor)

@@ -18,7 +18,7 @@ from linnet import linalg
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import gemm
 from linnet.engines import Threads
-from linnet.engines.mapping import Scratch, loaded, mapped_zeros, place_of, stored
+from linnet.engines.mapped_tiles import Scratch, loaded, mapped_zeros, place_of, stored
 from linnet.errors import BudgetError, InputError, KernelDeclarationError
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program

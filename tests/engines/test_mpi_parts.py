@@ -14,7 +14,6 @@ from hypothesis.extra import numpy as npst
 
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines import Threads
-from linnet.engines.blas import BlasThreads
 from linnet.engines.mpi import messages, news, peers
 from linnet.engines.mpi.derived import Plans, going_on, what_is_left
 from linnet.engines.mpi.messages import Header, Kind
@@ -22,7 +21,8 @@ from linnet.engines.mpi.orders import Order, Problem, held_inputs, packed_plan, 
 from linnet.engines.mpi.parts import below
 from linnet.engines.mpi.share import outputs_of
 from linnet.engines.mpi.work import Work
-from linnet.engines.telling import Telling
+from linnet.engines.run_events import Telling
+from linnet.engines.worker_blas import BlasThreads
 from linnet.errors import InputError, MissingExtraError
 from linnet.events import Events, TaskFinished, TaskReady, TaskStarted
 from linnet.kernels import get as get_kernel

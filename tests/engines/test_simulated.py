@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import linnet as ln
@@ -46,6 +46,9 @@ def positive(n, tile, seed=0):
 
 @settings(deadline=None, max_examples=15)
 @given(st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(0, 10**6))
+@example(n=3, nodes=2, workers=1, seed=2)  # what is given back and what is sent at the same moment
+@example(n=4, nodes=3, workers=1, seed=10)
+@example(n=5, nodes=2, workers=2, seed=7)
 def test_wherever_tasks_run_the_results_are_those_of_threads(n, nodes, workers, seed):
     engine = Simulated(cluster=Cluster(nodes=nodes, workers=workers), policy=Anywhere(seed))
     a = TiledArray.from_numpy(positive(n, 4, seed), 4)

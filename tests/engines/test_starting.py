@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import linnet as ln
-from linnet.engines.reaching import DASK, RAY, reach
+from linnet.engines.reachable import DASK, RAY, reach
 from linnet.errors import EngineClosedError, InputError, UnreachableError
 
 
@@ -173,7 +173,7 @@ def test_a_dask_cluster_that_somebody_shut_down(which):
         with pytest.raises(
             EngineClosedError, match=r"shape \(40, 40\) .*was kept on Dask.*its tiles are gone"
         ):
-            kept.node.tiles.to_numpy()
+            kept.__node__.tiles.to_numpy()
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from linnet.events import Events, TaskStarted
 from linnet.testing import kernels as programs
 from linnet.testing.engines import EngineSuite
 from linnet.tiles import Layout, TiledArray
-from linnet.workers.keeping import KeptTiles
+from linnet.workers.kept_results import KeptTiles
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.spec import Options
@@ -266,7 +266,7 @@ class TestInADirectory(ResultsInTheStore):
         for _ in range(3):
             y = (y + 1).persist()
         gc.collect()
-        keeper = y.node.tiles.tiles.keeper
+        keeper = y.__node__.tiles.tiles.keeper
         assert len(keeper._holds) == 1
         assert engine._running == 0
 
@@ -294,25 +294,25 @@ class TestInS3(ResultsInTheStore):
 # ---- a place of its own
 
 
-def folders():
-    return set(Path(tempfile.gettempdir()).glob(f"linnet-{os.getuid()}-jobs-*"))
+def test_an_engine_without_a_store_has_one_directory_for_its_life(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # that of all processes changes at any time
 
+    def folders():
+        return list(tmp_path.glob(f"linnet-{os.getuid()}-jobs-*"))
 
-def test_an_engine_without_a_store_has_one_directory_for_its_life():
-    before = folders()
     engine = Stateless(1, launcher="threads", options=QUICK)
-    assert folders() == before
+    assert folders() == []
     one = {"B": TiledArray.from_numpy(np.ones(2), 1)}
     first = engine.run(programs.doubled.bind(N=2), one)
     second = engine.run(programs.doubled.bind(N=2), one)
-    assert len(folders() - before) == 1
+    assert len(folders()) == 1
     del engine, first  # results outlive an engine that nobody closed
     gc.collect()
     assert second["D"].to_numpy().tolist() == [2, 2]
     assert isinstance(second.tiles("D"), KeptTiles)
     del second
     gc.collect()
-    assert folders() == before
+    assert folders() == []
 
 
 SCRIPT = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from linnet.kernels.band import (
+from linnet.kernels.linalg.reduce_to_band import (
     apply_panel,
     half_inner,
     hermitian_product,

@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from linnet.errors import LinAlgError
-from linnet.kernels import compiled, spectra
-from linnet.kernels.bulge import Band, chase
-from linnet.kernels.diamonds import apply_sweeps, grouped
+from linnet.kernels import compiled
+from linnet.kernels.linalg import small_spectra
+from linnet.kernels.linalg.bulge_chase import Band, chase
+from linnet.kernels.linalg.chase_reflectors import apply_sweeps, grouped
 
 DTYPES = ["f4", "f8", "c8", "c16"]
 
@@ -132,10 +133,10 @@ def test_values_without_vectors(dtype):
     below = [a[own.start : min(own.stop + width, n), own] for own in blocks]
     # A column block is a whole diagonal block on the upper triangle that the band leaves below it.
     allowed = 100 * np.finfo(dtype).eps
-    assert np.allclose(spectra.hermitian_band_values(below), np.linalg.eigvalsh(a), atol=allowed)
+    assert np.allclose(small_spectra.hermitian_band_values(below), np.linalg.eigvalsh(a), atol=allowed)
     a, _ = random_band(1, n, width, dtype, False)
     beside = [a[own, own.stop : own.stop + width] for own in blocks]
-    values = spectra.upper_band_values([a[own, own] for own in blocks], beside)
+    values = small_spectra.upper_band_values([a[own, own] for own in blocks], beside)
     assert np.allclose(values, np.linalg.svd(a)[1], atol=allowed)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnet import kernels
-from linnet.kernels import contraction_tree, pairwise
+from linnet.kernels.arrays import contraction_tree, pair_products
 
 BLAS = ["f4", "f8", "c8", "c16"]
 DTYPES = [*BLAS, "f2", "g", "G", "?", "i1", "u1", "i2", "i4", "u4", "i8", "u8"]
@@ -222,9 +222,11 @@ def test_ranges_along_crossed_axes():
 def test_nothing_is_copied_that_blas_can_take(monkeypatch):
     """Transposes and merged axes, in whichever order they are named, reach BLAS as they lie."""
     seen = []
-    original = pairwise._matrix
+    original = pair_products._matrix
     monkeypatch.setattr(
-        pairwise, "_matrix", lambda tile, *rest: seen.append((tile, original(tile, *rest))) or seen[-1][1]
+        pair_products,
+        "_matrix",
+        lambda tile, *rest: seen.append((tile, original(tile, *rest))) or seen[-1][1],
     )
     x, y, z = np.ones((4, 5, 6)), np.ones((5, 6, 7)), np.ones((6, 5, 7))
     kernels.contract(x, y, spec="ikl,klj->ij")

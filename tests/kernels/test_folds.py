@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from linnet import kernels
-from linnet.kernels.folds import FOLDS, Pairwise, fold
+from linnet.kernels.arrays.folds import FOLDS, Pairwise, fold
 
 DTYPES = ("float64", "float32", "float16", "complex64", "complex128", "int32", "uint8", "bool")
 

@@ -15,11 +15,11 @@ from numpy.testing import assert_array_equal
 
 from linnet import kernels
 from linnet.errors import UnknownKernelError
-from linnet.kernels import pieces
-from linnet.kernels.fused import fused
-from linnet.kernels.operations import OPERATIONS, cast, operation
+from linnet.kernels.arrays import cache_pieces
+from linnet.kernels.arrays.fused import fused
+from linnet.kernels.arrays.operations import OPERATIONS, cast, operation
 
-FUSED = importlib.import_module("linnet.kernels.fused")
+FUSED = importlib.import_module("linnet.kernels.arrays.fused")
 
 UNARY = ("negative", "absolute", "square", "sin", "exp", "sqrt", "isnan", "sign", "conjugate", "real", "imag")
 BINARY = ("add", "subtract", "multiply", "divide", "maximum", "less", "equal", "arctan2", "logical_or")
@@ -41,7 +41,7 @@ def _choose(monkeypatch, way):
         monkeypatch.setattr(FUSED, "_STRAIGHT", 1)
     if way == "crumbs":
         for name, value in (("PIECE", 7), ("SMALL_PIECE", 3), ("CACHE", 200), ("ROW", 2)):
-            monkeypatch.setattr(pieces, name, value)
+            monkeypatch.setattr(cache_pieces, name, value)
 
 
 def stored(x, order):

@@ -228,7 +228,7 @@ def test_docstring_examples(name):
     examples = doctest.DocTestFinder().find(function, name, globs=dict(function.__globals__))
     # Kernels on files, and on matrices that LAPACK takes whole, take what functions on files and of linear
     # algebra give them: those have the examples.
-    elsewhere = function.__module__ in ("linnet.kernels.files", "linnet.kernels.lapack")
+    elsewhere = function.__module__ in ("linnet.kernels.arrays.files", "linnet.kernels.linalg.whole_matrices")
     assert elsewhere or any(example.examples for example in examples), f"kernel {name} has no example"
     for example in examples:
         assert doctest.DocTestRunner().run(example).failed == 0

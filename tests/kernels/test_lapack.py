@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from linnet import kernels
 from linnet.errors import LinAlgError, MatrixError
-from linnet.kernels.lapack import probes
-from linnet.kernels.pivots import order_of
+from linnet.kernels.linalg.pivots import order_of
+from linnet.kernels.linalg.whole_matrices import probes
 
 DTYPES = ["f4", "f8", "c8", "c16", "i8", "?"]
 lapack = SimpleNamespace(

@@ -10,8 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linnet import kernels
-from linnet.kernels import lu, norms, triangular
-from linnet.kernels.lu import arrange, by_rows, corner, elect, nominate, panel, pick, ratio, top, update
+from linnet.kernels.linalg import lu, norms, triangular
+from linnet.kernels.linalg.lu import (
+    arrange,
+    by_rows,
+    corner,
+    elect,
+    nominate,
+    panel,
+    pick,
+    ratio,
+    top,
+    update,
+)
 
 ALL = [
     name

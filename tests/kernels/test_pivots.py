@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from linnet import kernels
 from linnet.errors import MatrixError
-from linnet.kernels import pivots
-from linnet.kernels.lapack import probes
-from linnet.kernels.norms import squares
-from linnet.kernels.pivots import (
+from linnet.kernels.linalg import pivots
+from linnet.kernels.linalg.norms import squares
+from linnet.kernels.linalg.pivots import (
     check_pivots,
     columns_of,
     condition_of,
@@ -32,6 +31,7 @@ from linnet.kernels.pivots import (
     rows_beside,
     whole_tile,
 )
+from linnet.kernels.linalg.whole_matrices import probes
 
 ALL = [name for name in kernels.names() if kernels.get(name).function.__module__ == pivots.__name__]
 

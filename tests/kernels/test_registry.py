@@ -31,7 +31,7 @@ def test_bad_declarations_are_refused():
     with pytest.raises(KernelDeclarationError, match=r"no keyword `overwrite`; add `\*, overwrite=\(\)`"):
         kernel("t_silent", inplace=0)(lambda x: x)
     with pytest.raises(
-        KernelDeclarationError, match=r"kernel name 'chol' is taken by linnet\.kernels\.dense"
+        KernelDeclarationError, match=r"kernel name 'chol' is taken by linnet\.kernels\.linalg\.dense_factors"
     ):
         kernel("chol")(lambda x: x)
 

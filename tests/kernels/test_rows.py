@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linnet.kernels import pieces, rows
-from linnet.kernels.folds import fold
-from linnet.kernels.fused import fused
+from linnet.kernels.arrays import cache_pieces, short_rows
+from linnet.kernels.arrays.folds import fold
+from linnet.kernels.arrays.fused import fused
 
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch):
     """So that a tile has many."""
-    monkeypatch.setattr(pieces, "PIECE", 4096)
-    monkeypatch.setattr(pieces, "SMALL_PIECE", 4096)
+    monkeypatch.setattr(cache_pieces, "PIECE", 4096)
+    monkeypatch.setattr(cache_pieces, "SMALL_PIECE", 4096)
 
 
 def integers(shape, seed=0):
@@ -66,4 +66,4 @@ def test_rows_go_into_a_place_of_another_form():
 
 def test_states_of_rows_are_joined_in_pairs():
     x = np.arange(12.0).reshape(1, 12)
-    assert rows.joined(x, fold("sum"), 4).tolist() == [[0 + 3 + 6 + 9, 1 + 4 + 7 + 10, 2 + 5 + 8 + 11]]
+    assert short_rows.joined(x, fold("sum"), 4).tolist() == [[0 + 3 + 6 + 9, 1 + 4 + 7 + 10, 2 + 5 + 8 + 11]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linnet.engines import Threads
-from linnet.kernels import storage
+from linnet.machine import large_arrays
 from linnet.programs import In, Out, tile_program
 from linnet.tiles import TiledArray
 
@@ -21,44 +21,44 @@ def place(x):
 
 @pytest.fixture(autouse=True)
 def nothing_before():
-    with storage.nothing_kept():
+    with large_arrays.nothing_kept():
         pass
 
 
 def test_pages_are_used_again_and_zeros_are_zeros():
-    first = storage.empty(LARGE, np.float64)
+    first = large_arrays.empty(LARGE, np.float64)
     first[:] = 7.0
     at = place(first)
     del first
-    again = storage.zeros((2, LARGE // 2), np.float64)
+    again = large_arrays.zeros((2, LARGE // 2), np.float64)
     assert place(again) == at
     assert not again.any()
 
 
 def test_pages_are_not_used_again_while_a_view_is_there():
-    first = storage.empty(LARGE, np.float64)
+    first = large_arrays.empty(LARGE, np.float64)
     first[:] = 1.0
     view = first[5:10]
     del first
-    other = storage.empty(LARGE, np.float64)
+    other = large_arrays.empty(LARGE, np.float64)
     other[:] = 2.0
     assert view.tolist() == [1.0] * 5
 
 
 def test_pages_of_another_size_are_left():
-    first = storage.empty(2 * LARGE, np.float64)
+    first = large_arrays.empty(2 * LARGE, np.float64)
     at = place(first)
     del first
-    small = storage.empty(LARGE, np.float64)
+    small = large_arrays.empty(LARGE, np.float64)
     assert place(small) != at
-    assert place(storage.empty(2 * LARGE - 5, np.float64)) == at
+    assert place(large_arrays.empty(2 * LARGE - 5, np.float64)) == at
 
 
 def test_nothing_is_kept_beyond_the_limit(monkeypatch):
-    monkeypatch.setattr(storage._KEPT, "most", 100 * 2**20)
-    one, two = storage.empty(LARGE, np.float64), storage.empty(LARGE, np.float64)
+    monkeypatch.setattr(large_arrays._KEPT, "most", 100 * 2**20)
+    one, two = large_arrays.empty(LARGE, np.float64), large_arrays.empty(LARGE, np.float64)
     del one, two
-    assert sum(map(len, storage._KEPT._pages)) == 64 * 2**20
+    assert sum(map(len, large_arrays._KEPT._pages)) == 64 * 2**20
 
 
 @tile_program
@@ -68,11 +68,11 @@ def doubled(A: In, B: Out, N: int):
 
 
 def test_nothing_is_kept_under_a_budget():
-    first = storage.empty(LARGE, np.float64)
+    first = large_arrays.empty(LARGE, np.float64)
     del first
-    assert storage._KEPT._pages
+    assert large_arrays._KEPT._pages
     Threads(memory=10**6).run(doubled.bind(N=2), {"A": TiledArray.from_numpy(np.ones(20), 10)})
-    assert not storage._KEPT._pages
+    assert not large_arrays._KEPT._pages
 
 
 def test_many_threads_at_once():
@@ -80,7 +80,7 @@ def test_many_threads_at_once():
 
     def work(number):
         for turn in range(20):
-            made = storage.empty(LARGE // 2, np.float64)
+            made = large_arrays.empty(LARGE // 2, np.float64)
             made[:1000] = number
             made[-1000:] = turn
             if made[0] != number or made[-1] != turn or (made[:1000] != number).any():
@@ -97,7 +97,7 @@ def test_many_threads_at_once():
 
 @pytest.mark.parametrize("dtype", ["f4", "c16", "?", "M8[ns]"])
 def test_any_dtype(dtype):
-    made = storage.zeros((3, LARGE), dtype)
+    made = large_arrays.zeros((3, LARGE), dtype)
     assert made.dtype == dtype
     assert made.shape == (3, LARGE)
     assert made.flags.c_contiguous

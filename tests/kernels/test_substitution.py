@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import solve_triangular
 
 from linnet.kernels import compiled
-from linnet.kernels.substitution import solve_triangle
+from linnet.kernels.linalg.substitution import solve_triangle
 
 WAYS = list(itertools.product((b"L", b"R"), (b"L", b"U"), (b"N", b"T", b"C"), (b"N", b"U")))
 

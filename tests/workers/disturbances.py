@@ -12,7 +12,7 @@ import pytest
 
 from linnet.errors import AddressError, DamagedTileError, MissingTileError
 from linnet.workers.client import attach, submit
-from linnet.workers.parts import open_parts
+from linnet.workers.job_parts import open_parts
 
 MERCY = 6
 """Kills in a row before something must be done: where workers take longer to start than they live, no job ends."""

@@ -112,6 +112,12 @@ def doubt(parts):
 
 
 @tile_program
+def doubling(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = twice(A[i])
+
+
+@tile_program
 def quick_way(A: In, B: Out, D: Out, S: Temp, N: int):
     for i in range(N):
         S[i] = sleepy(A[i])

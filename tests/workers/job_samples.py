@@ -9,7 +9,7 @@ import numpy as np
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines import Threads
 from linnet.tiles import TiledArray
-from linnet.workers.parts import open_parts
+from linnet.workers.job_parts import open_parts
 
 
 def matrix(n, seed=0):

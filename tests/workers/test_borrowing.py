@@ -16,7 +16,7 @@ from linnet.errors import JobFailedError, WireError
 from linnet.programs.framing import framed, unframed
 from linnet.tiles import Layout, TiledArray, TileKey
 from linnet.workers.client import submit
-from linnet.workers.parts import open_parts
+from linnet.workers.job_parts import open_parts
 from linnet.workers.spec import MARK, VERSION, Borrowed, InputSpec, JobSpec, Options
 from linnet.workers.store import open_store
 

@@ -26,9 +26,9 @@ from linnet.engines import Threads
 from linnet.errors import JobFailedError, KernelError
 from linnet.tiles import TiledArray
 from linnet.workers.client import attach, submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.processes import Processes
-from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(3600)]

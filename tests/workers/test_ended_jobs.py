@@ -21,12 +21,12 @@ from linnet.errors import InputError, JobError, StoreError
 from linnet.tiles import TiledArray
 from linnet.workers import crew
 from linnet.workers.client import attach, submit
-from linnet.workers.completion import Completions
 from linnet.workers.embedded import HeldLedgerError
+from linnet.workers.end_tasks import Completions
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.launchers.threads import WorkerThreads
 from linnet.workers.ledger import Status, WorkerInfo
-from linnet.workers.parts import open_parts
 from linnet.workers.provisioner import Policy, Sample
 from linnet.workers.report import Report, figure
 from linnet.workers.spec import Options

@@ -22,9 +22,9 @@ from linnet.errors import JobFailedError
 from linnet.programs import Task
 from linnet.tiles import TiledArray
 from linnet.workers.client import attach, submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.names import name_of
-from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 
 pytestmark = pytest.mark.slow

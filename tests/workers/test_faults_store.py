@@ -28,11 +28,11 @@ from linnet.testing import kernels as programs
 from linnet.testing.stores import FlakyStore
 from linnet.tiles import TiledArray
 from linnet.tiles.codec import encoded
-from linnet.workers import client, serving, taking
+from linnet.workers import begin_tasks, client, serving
 from linnet.workers.client import submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits, Order
 from linnet.workers.launchers.processes import Processes
-from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 
 pytestmark = pytest.mark.slow
@@ -58,7 +58,7 @@ def wrapped(monkeypatch):
             lambda parts, spec, limits: real(replace(parts, store=wrapper(parts.store)), spec, limits),
         )
 
-    monkeypatch.setattr(taking, "_PAUSE", 0.02)
+    monkeypatch.setattr(begin_tasks, "_PAUSE", 0.02)
     return through
 
 
@@ -112,7 +112,7 @@ def test_a_store_that_is_down_for_a_while(store, wrapped, expected):
 
 
 def test_a_store_that_stays_down_stops_the_job_which_resumes(store, wrapped, monkeypatch, expected):
-    monkeypatch.setattr(taking, "_PATIENCE", 0.5)
+    monkeypatch.setattr(begin_tasks, "_PATIENCE", 0.5)
     made = []
 
     def flaky(real):
@@ -160,8 +160,8 @@ class Waiting:
 
 def test_a_worker_from_before_a_resume_does_not_stop_the_job_again(store, wrapped, monkeypatch, expected):
     """It slept while the job was stopped and resumed, and its own store is still broken."""
-    monkeypatch.setattr(taking, "_PATIENCE", 0.2)
-    monkeypatch.setattr(taking, "_PAUSE", 1.0)
+    monkeypatch.setattr(begin_tasks, "_PATIENCE", 0.2)
+    monkeypatch.setattr(begin_tasks, "_PAUSE", 1.0)
     broken = []
 
     def store_of_a_worker(real):
@@ -245,7 +245,7 @@ class Full:
 
 def test_a_disk_without_room_stops_the_job_though_it_can_be_read(store, wrapped, monkeypatch, expected):
     """Reads that work must not hide writes that do not."""
-    monkeypatch.setattr(taking, "_PATIENCE", 0.5)
+    monkeypatch.setattr(begin_tasks, "_PATIENCE", 0.5)
     wrapped(Full)
     Full.full.set()
     with factorised(store) as job:

@@ -12,7 +12,7 @@ import pytest
 import linnet as ln
 from linnet.errors import InputError, JobError
 from linnet.workers.files import check_files, places
-from linnet.workers.parts import open_parts
+from linnet.workers.job_parts import open_parts
 from linnet.workers.serving import serve
 from linnet.workers.spec import spec_key
 

@@ -29,9 +29,9 @@ from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray, TileKey
 from linnet.workers.client import attach, submit
 from linnet.workers.expansion import children_of, has_seed
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.names import Seed, named
-from linnet.workers.parts import open_parts
 from linnet.workers.queue import Entry
 from linnet.workers.results import StoredTiles
 from linnet.workers.serving import serve

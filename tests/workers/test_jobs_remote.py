@@ -13,10 +13,10 @@ from job_samples import factorisation, undisturbed
 
 import linnet as ln
 from linnet.workers.client import attach, submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers.lithops import Lithops
 from linnet.workers.launchers.slurm import Slurm
-from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 from linnet.workers.store import open_store
 

@@ -12,7 +12,7 @@ import pytest
 
 import linnet as ln
 from linnet import linalg
-from linnet.arrays.nesting import leaves
+from linnet.arrays.sending.nested_arrays import leaves
 from linnet.workers.launcher import Limits
 from linnet.workers.spec import Options
 

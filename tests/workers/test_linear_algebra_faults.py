@@ -12,8 +12,8 @@ import pytest
 
 import linnet as ln
 from linnet import linalg
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
-from linnet.workers.parts import open_parts
 from linnet.workers.spec import Options
 
 QUICK = Options(lease=1.5, grace=0.5)
@@ -103,7 +103,9 @@ def survives(kind, n, tile, places, launcher, seconds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", ["solve", *(pytest.param(each, marks=pytest.mark.long) for each in ("svd", "eigh"))]
+)
 def test_three_workers_in_four_die_three_times(kind, places, launcher):
     survives(kind, 400, 64, places, launcher, 120)
 

@@ -14,11 +14,11 @@ from linnet.errors import InputError, JobError, JobStoppedError
 from linnet.tiles import TiledArray
 from linnet.workers import provisioner
 from linnet.workers.client import attach, submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.launchers import processes
 from linnet.workers.launchers.threads import WorkerThreads
 from linnet.workers.ledger import Status
-from linnet.workers.parts import open_parts
 from linnet.workers.provisioner import FAILURES, Trials
 from linnet.workers.spec import Options, spec_key
 

@@ -14,9 +14,9 @@ from linnet.tiles import TiledArray, TileKey
 from linnet.tiles.codec import decoded
 from linnet.workers.attempt import Attempt
 from linnet.workers.client import submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.names import named
-from linnet.workers.parts import open_parts
 from linnet.workers.quarantine import Quarantine
 from linnet.workers.spec import Options, tile_key
 

@@ -11,8 +11,8 @@ import pytest
 from linnet.errors import AddressError, LinnetError
 from linnet.tiles import TiledArray
 from linnet.workers.client import attach, submit
+from linnet.workers.job_parts import open_parts
 from linnet.workers.ledger import Completion, Start
-from linnet.workers.parts import open_parts
 from linnet.workers.store import open_store
 
 

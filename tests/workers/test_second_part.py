@@ -19,10 +19,10 @@ from linnet.errors import InputError, WireError
 from linnet.programs.framing import framed
 from linnet.tiles import TiledArray, TileKey
 from linnet.workers.client import attach, submit
-from linnet.workers.gate import Gate
+from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
-from linnet.workers.parts import open_parts
 from linnet.workers.results import second_counts
+from linnet.workers.second_parts import Gate
 from linnet.workers.spec import MARK, JobSpec, Options, tile_key
 
 QUICK = Options(lease=1.0, grace=0.2)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 import scipy.linalg.cython_lapack  # noqa: F401  its BLAS is loaded before anybody counts
 import threadpoolctl
 
+from linnet.machine.blas_threads import blas_holders, one_blas_thread
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray
 from linnet.workers import serving
@@ -52,7 +56,25 @@ class Crew:
         self.threads[number].join(60)
 
 
-def test_blas_has_one_thread_until_the_last_worker_of_a_process_has_gone(job):
+@pytest.fixture
+def nobody_holds_blas():
+    """Workers that tests before left behind have gone: they would hold BLAS, too."""
+    until = time.monotonic() + 60
+    while blas_holders() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not blas_holders(), [each.name for each in threading.enumerate()]
+
+
+def test_what_somebody_else_sets_while_blas_is_held_is_limited_by_the_next_holder(nobody_holds_blas):
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):  # puts back what was
+        with one_blas_thread():
+            threadpoolctl.threadpool_limits(3, user_api="blas")
+            with one_blas_thread():
+                assert set(threads_of_blas()) == {1}
+        assert set(threads_of_blas()) == {3}
+
+
+def test_blas_has_one_thread_until_the_last_worker_of_a_process_has_gone(job, nobody_holds_blas):
     with threadpoolctl.threadpool_limits(3, user_api="blas"):
         crew = Crew(job.address, 3)
         for thread in crew.threads:
@@ -90,3 +112,24 @@ def test_a_worker_that_cannot_begin_closes_what_it_opened(job, monkeypatch):
         serve(job.address, "", Limits(cache=2**20), ALLOWED)
     assert [type(each).__name__ for each in closed] == ["Traffic", "TileCache"]
     assert threads_of_blas() == before
+
+
+def test_libraries_that_run_no_kernel_do_not_keep_workers_away(tmp_path):
+    """A process that has OpenMP in it, as scikit-learn brings it, gives its jobs to workers that have not."""
+    code = """
+import sys
+import sklearn.cluster  # brings OpenMP along
+import numpy as np, linnet as ln, threadpoolctl
+assert any(each["user_api"] == "openmp" for each in threadpoolctl.threadpool_info())
+if __name__ == "__main__":
+    with ln.submit(ln.asarray(np.arange(4.0), chunks=2) + 1, store=sys.argv[1], workers=1) as job:
+        job.wait(timeout=100)
+        print(np.asarray(job.result()))
+        job.delete()
+"""
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = subprocess.run(
+        [sys.executable, script, tmp_path / "jobs"], capture_output=True, text=True, timeout=150, check=False
+    )
+    assert done.stdout == "[1. 2. 3. 4.]\n", done.stderr

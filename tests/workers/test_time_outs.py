@@ -14,7 +14,7 @@ from job_samples import factorisation
 from linnet.errors import StoreError
 from linnet.workers import client
 from linnet.workers.client import attach, submit
-from linnet.workers.patience import within
+from linnet.workers.timeouts import within
 
 pytestmark = pytest.mark.timeout(40)
 """Less than a call would wait that nobody limits."""

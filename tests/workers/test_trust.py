@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from contextlib import closing, suppress
+from dataclasses import replace
 
 import job_kernels
 import numpy as np
 import pytest
 
 import linnet as ln
-from linnet.errors import AddressError, JobError, MissingTileError, StoreError
+from linnet.errors import AddressError, JobError, LinnetError, MissingTileError, StoreError
 from linnet.tiles import TiledArray
 from linnet.tiles.codec import encoded
 from linnet.workers.client import attach, submit
-from linnet.workers.ledger import Completion, Start
-from linnet.workers.parts import open_parts
+from linnet.workers.job_parts import open_parts
+from linnet.workers.ledger import Child, Completion, Start
 from linnet.workers.queue import Entry
+from linnet.workers.serving import serve
 from linnet.workers.spec import JobSpec, Options, spec_key
 
 QUICK = Options(lease=1.0, grace=0.5)
@@ -63,8 +65,6 @@ def test_who_writes_to_the_store_can_delete_tiles_which_are_made_again(store):
 
 def changed(job, **options):
     """The stored job, with other options, as somebody who may write to the store makes it."""
-    from dataclasses import replace
-
     store = open_parts(job.address).store
     spec = JobSpec.from_bytes(memoryview(store.get(spec_key(job.name))))
     made = replace(spec, options=replace(spec.options, **options))
@@ -85,6 +85,30 @@ def test_who_writes_to_the_store_cannot_make_workers_use_files(store, tmp_path):
         pytest.raises(JobError, match=r"secret\.npy, which is not allowed"),
     ):
         ln.attach(job.address, workers=1)
+
+
+def test_who_writes_to_the_store_can_change_the_job_into_another_of_the_kernels_workers_have(store):
+    """Whoever comes later believes it, and whoever holds the job notices a program that is not its own."""
+    with started(store, launcher=None) as job, started(store, job_kernels.doubling, launcher=None) as other:
+        parts = open_parts(job.address).store
+        mine, theirs = (
+            JobSpec.from_bytes(memoryview(parts.get(spec_key(each.name)))) for each in (job, other)
+        )
+        parts.put(spec_key(job.name), [replace(mine, program=theirs.program).to_bytes()])
+        with attach(job.address, workers=1, launcher="threads", imports=["job_kernels"]) as changed_job:
+            changed_job.wait(150)
+            found = changed_job.result()["B"].to_numpy()
+        assert np.array_equal(found, 2 * np.arange(10.0 * TILES))
+
+
+def test_who_writes_to_the_store_cannot_name_a_kernel_that_workers_do_not_have(store):
+    with started(store, launcher=None) as job:
+        parts = open_parts(job.address).store
+        spec = bytes(parts.get(spec_key(job.name)))
+        assert spec.count(b"jobs_sleepy") == 1
+        parts.put(spec_key(job.name), [spec.replace(b"jobs_sleepy", b"os.system!!")])
+        with pytest.raises(LinnetError, match="os.system!!|checksum|damaged"):
+            attach(job.address, workers=1, launcher="threads", imports=["job_kernels"]).wait(150)
 
 
 # ---- who may write to the queue
@@ -137,6 +161,73 @@ def test_who_writes_to_the_ledger_can_end_the_job(store):
         open_parts(job.address).ledger.halt("stopped", "so I say")
         with pytest.raises(ln.JobStoppedError, match="so I say"):
             job.wait(150)
+
+
+def test_who_writes_to_the_ledger_can_publish_other_attempts(store):
+    """What is read then is what lies under their tokens: nothing, if they cannot write to the store."""
+    with started(store) as job:
+        job.wait(150)
+        parts = open_parts(job.address)
+        (honest,) = parts.ledger.published(["0.0"])
+        assert parts.ledger.reopen("0.0", honest, [], "")
+        (begun,) = parts.ledger.begin([Start("0.0")], "mallory/1")
+        parts.ledger.complete([Completion("0.0", begun.token)])
+        assert parts.ledger.published(["0.0"]) == [begun.token] != [honest]
+        with (
+            attach(job.address, launcher=None) as again,
+            pytest.raises(MissingTileError, match="resume the job"),
+        ):
+            again.result()["B"].to_numpy()
+        with attach(job.address, launcher="threads", imports=["job_kernels"]) as again:
+            again.resume()
+            assert right(again)
+
+
+HOSTILE = ["os.system", "../../etc/passwd", "0.99", "9.0", "0", "0.1;0.2", "@7", "@0:0:5", "0.\udcff"]
+
+
+def test_who_writes_to_the_ledger_cannot_have_done_what_is_no_task(store):
+    """Names that are none of the program's, as ready and as begun long ago: nothing is done for them."""
+    with started(store, launcher=None) as job:
+        ledger = open_parts(job.address).ledger
+        (seed,) = ledger.begin([Start("@")], "mallory/1")
+        ledger.complete(
+            [
+                Completion(
+                    "@", seed.token, [Child(each, 0) for each in HOSTILE[:-1]], last=False, counted=False
+                )
+            ]
+        )
+        ledger.begin([Start(each) for each in HOSTILE[:-1]], "mallory/1")
+        with attach(job.address, launcher="threads", imports=["job_kernels"]) as other:
+            other.resume()
+            other.wait(150)
+            assert right(other)
+            assert other.progress().done == TILES
+
+
+def test_what_the_ledger_calls_slow_is_begun_only_if_it_is_a_task(store, monkeypatch):
+    with started(store, launcher=None) as job:
+        parts = open_parts(job.address)
+        told = iter([HOSTILE])
+        monkeypatch.setattr(type(parts.ledger), "stragglers", lambda *_: next(told, []))
+        with attach(job.address, workers=1, launcher="threads", imports=["job_kernels"]) as other:
+            parts.queue.clear()  # so that the worker has time to look around
+            other.wait(150)
+            assert right(other)
+            assert next(told, None) is None
+            assert len(parts.ledger.workers()) == 1, "a worker ended by it"
+
+
+# ---- who starts workers
+
+
+def test_who_starts_workers_decides_what_they_may(store, tmp_path):
+    """All that their own account can: the modules and files that they name are used."""
+    np.save(tmp_path / "own.npy", np.arange(10.0))
+    with ln.submit(ln.load(tmp_path / "own.npy", chunks=5) + 1, store=store, launcher=None) as job:
+        assert serve(job.address, files=[str(tmp_path)]) == "finished"
+        assert np.array_equal(job.result().compute(), np.arange(10.0) + 1)
 
 
 # ---- who sees the address, and users of their own

@@ -13,11 +13,11 @@ import pytest
 from linnet.errors import JobFailedError, KernelError
 from linnet.tiles import TiledArray, TileKey
 from linnet.workers.client import submit
-from linnet.workers.completion import Completions
+from linnet.workers.end_tasks import Completions
 from linnet.workers.launchers import processes
 from linnet.workers.launchers.threads import WorkerThreads
-from linnet.workers.settled import settled
 from linnet.workers.spec import Options
+from linnet.workers.storable_results import settled
 
 QUICK = Options(lease=1.5, grace=0.5)
 

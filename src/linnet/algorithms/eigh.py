@@ -21,7 +21,9 @@ import numpy as np
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width, slab_edges
 from linnet.algorithms.recipe import Output, Recipe
 from linnet.kernels import copy
-from linnet.kernels.band import (
+from linnet.kernels.linalg.chase_reflectors import apply_sweeps
+from linnet.kernels.linalg.pivots import real, whole_tile
+from linnet.kernels.linalg.reduce_to_band import (
     apply_panel,
     half_inner,
     hermitian_product,
@@ -29,9 +31,12 @@ from linnet.kernels.band import (
     reflect_below,
     subtract_product,
 )
-from linnet.kernels.diamonds import apply_sweeps
-from linnet.kernels.pivots import real, whole_tile
-from linnet.kernels.spectra import chase_hermitian, hermitian_band_values, tridiagonal_vectors, turned
+from linnet.kernels.linalg.small_spectra import (
+    chase_hermitian,
+    hermitian_band_values,
+    tridiagonal_vectors,
+    turned,
+)
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.session.work import Setting
 from linnet.tiles import Layout

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linnet.kernels import copy
-from linnet.kernels.panels import (
+from linnet.kernels.linalg.panel_qr import (
     column_of_q,
     panel_qr,
     reflect,
@@ -100,16 +100,18 @@ def _keeping(program: TileProgram, *names: str) -> TileProgram:
     return TileProgram(replace(tree, parameters=parameters))
 
 
-householder = _keeping(qr, "V", "T")
+householder: TileProgram = _keeping(qr, "V", "T")
 """As `qr`, but the reflectors are results too."""
 
-qr_with_q = householder.then(form_q, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False)
+qr_with_q: TileProgram = householder.then(form_q, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False)
 """`qr`, then `form_q`: the results are `R` and `O`, which is Q."""
 
-projected = householder.then(apply_q_adjoint, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False)
+projected: TileProgram = householder.then(
+    apply_q_adjoint, {"V": "V", "T": "T"}, sizes={"K": "min(P, Q)"}, keep=False
+)
 """`qr`, then `apply_q_adjoint`: the results are `R` and `X`, which is Qᴴ·B."""
 
-completed = householder.then(form_q, sizes={"K": "min(P, Q)"}).then(
+completed: TileProgram = householder.then(form_q, sizes={"K": "min(P, Q)"}).then(
     apply_q, sizes={"K": "min(P, Q)"}, keep=False
 )
 """`qr`, then `form_q` and `apply_q`: the results are `R`, the first columns `O` of Q, and `X`, Q·B."""

@@ -5,7 +5,7 @@ with partial pivoting, exactly as LAPACK does. If there are several, each nomina
 as the column is wide, and the pivots are elected among the nominated: two rounds, whatever the
 height, and the tiles of the column are never brought together. Then each tile of each column to
 the right gives its pivots to the top and gets rows of the old top in return (see
-`linnet.kernels.lu`), and is updated. The next column is ready for its own pivots as soon as its
+`linnet.kernels.linalg.lu`), and is updated. The next column is ready for its own pivots as soon as its
 tiles are updated, long before the rest: the scheduler needs no more to look ahead. Tiles are
 copied at first, not when they are first updated: while the first pivots are looked for, nothing
 else can be done.
@@ -34,9 +34,20 @@ import numpy as np
 
 from linnet.algorithms.recipe import Choose, Output, Recipe
 from linnet.kernels import copy
-from linnet.kernels.lu import arrange, by_rows, corner, elect, nominate, panel, pick, ratio, top, update
-from linnet.kernels.norms import join_largest, squares
-from linnet.kernels.pivots import (
+from linnet.kernels.linalg.lu import (
+    arrange,
+    by_rows,
+    corner,
+    elect,
+    nominate,
+    panel,
+    pick,
+    ratio,
+    top,
+    update,
+)
+from linnet.kernels.linalg.norms import join_largest, squares
+from linnet.kernels.linalg.pivots import (
     columns_of,
     condition_of,
     determinant,
@@ -49,7 +60,7 @@ from linnet.kernels.pivots import (
     row_numbers,
     rows_beside,
 )
-from linnet.kernels.triangular import substitute, take_away
+from linnet.kernels.linalg.triangular import substitute, take_away
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.session.work import Setting
 from linnet.tiles import Layout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linnet.kernels.spectra import cut_edges
+from linnet.kernels.linalg.small_spectra import cut_edges
 from linnet.tiles import Layout
 
 PANELS = 4

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from linnet.algorithms.recipe import Output, Recipe, only
-from linnet.kernels.triangular import adjoint_of, gram, herk
-from linnet.kernels.triangular import symm as symmetric_row
-from linnet.kernels.triangular import trmm as triangular_row
+from linnet.kernels.linalg.triangular import adjoint_of, gram, herk
+from linnet.kernels.linalg.triangular import symm as symmetric_row
+from linnet.kernels.linalg.triangular import trmm as triangular_row
 from linnet.programs import In, Out, tile_program
 from linnet.tiles import Layout
 

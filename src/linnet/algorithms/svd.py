@@ -22,7 +22,9 @@ import numpy as np
 from linnet.algorithms.panels import GROUP, PANELS, SLABS, panel_width, slab_edges
 from linnet.algorithms.recipe import Output, Recipe
 from linnet.kernels import copy
-from linnet.kernels.band import (
+from linnet.kernels.linalg.chase_reflectors import apply_sweeps
+from linnet.kernels.linalg.pivots import real
+from linnet.kernels.linalg.reduce_to_band import (
     apply_panel,
     project_columns,
     project_rows,
@@ -30,9 +32,13 @@ from linnet.kernels.band import (
     reflect_rows,
     subtract_product,
 )
-from linnet.kernels.diamonds import apply_sweeps
-from linnet.kernels.pivots import real
-from linnet.kernels.spectra import bidiagonal_vectors, chase_upper, conjugated, turned, upper_band_values
+from linnet.kernels.linalg.small_spectra import (
+    bidiagonal_vectors,
+    chase_upper,
+    conjugated,
+    turned,
+    upper_band_values,
+)
 from linnet.programs import In, Out, Temp, TileProgram, tile_program
 from linnet.session.work import Setting
 from linnet.tiles import Layout

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from linnet.algorithms.recipe import Output, Recipe, only
-from linnet.kernels.lu import arrange
-from linnet.kernels.pivots import check_pivots, diagonal_of, order_of, row_numbers
-from linnet.kernels.triangular import substitute, take_away
+from linnet.kernels.linalg.lu import arrange
+from linnet.kernels.linalg.pivots import check_pivots, diagonal_of, order_of, row_numbers
+from linnet.kernels.linalg.triangular import substitute, take_away
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import Layout
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import ceil, log2
 
 from linnet.kernels import copy, gemm, tpqrt
-from linnet.kernels.tall import combine, project_leaf, project_stack, stack_qr, tall_qr, tall_r
+from linnet.kernels.linalg.tall_qr import combine, project_leaf, project_stack, stack_qr, tall_qr, tall_r
 from linnet.programs import In, Out, Temp, tile_program
 
 _LEAF = 2**19

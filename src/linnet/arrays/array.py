@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
 from importlib import import_module
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.arrays import CHAPTERS, FURTHER, chunking, elementwise, operators
-from linnet.arrays import operator_methods as methods
-from linnet.arrays.building import permuted
-from linnet.arrays.core import NUMPY, ArrayBase, recut_as, wrap, wrapped
-from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.expression import Source, Stored
-from linnet.arrays.pickling import reduced, token
-from linnet.arrays.versions import latest
+from linnet.arrays import CHAPTERS, FURTHER
+from linnet.arrays.elements import elementwise
+from linnet.arrays.elements.core import NUMPY, ArrayBase, recut_as, wrap, wrapped
+from linnet.arrays.elements.operator_methods import OPERATORS
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.builders import permuted
+from linnet.arrays.expression.nodes import Source, Stored
+from linnet.arrays.files.pickling import reduced, token
+from linnet.arrays.lowering.assigned_versions import latest
+from linnet.arrays.lowering.evaluate import computed, persisted
+from linnet.arrays.methods import Methods
 from linnet.futures.plain import register
 from linnet.tiles import human
 
 
-class Array(ArrayBase):
+class Array(ArrayBase, Methods):
     """An array in tiles, computed when its values are asked for.
 
     >>> x = Array(Source(np.arange(6.0).reshape(2, 3)))
@@ -32,17 +34,8 @@ class Array(ArrayBase):
     """
 
     __slots__ = ()
-    __hash__ = None  # type: ignore[assignment] # arrays are compared element by element
-    __array_priority__ = 100
-
-    if TYPE_CHECKING:  # methods that chapters define
-
-        def __getitem__(self, key: Any) -> Array: ...
-        def __setitem__(self, key: Any, value: Any) -> None: ...
-        def __matmul__(self, other: Any) -> Array: ...
-        def __rmatmul__(self, other: Any) -> Array: ...
-        def __iter__(self) -> Iterator[Array]: ...
-        def __getattr__(self, name: str) -> Any: ...
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # arrays are compared element by element
+    __array_priority__: ClassVar[int] = 100
 
     # ---- what it is
 
@@ -53,7 +46,7 @@ class Array(ArrayBase):
 
     @shape.setter
     def shape(self, shape: Any) -> None:
-        self._node = self.reshape(shape).node
+        self._node = self.reshape(shape).__node__
 
     def __class_getitem__(cls, item: Any) -> GenericAlias:
         """`ln.ndarray[shape, dtype]` in annotations, as NumPy's."""
@@ -95,6 +88,11 @@ class Array(ArrayBase):
         return self._node.layout.grid
 
     @property
+    def storage(self) -> str:
+        """How its elements are stored: "dense", or what a sparse array (`ln.sparse`) says of itself."""
+        return "dense"
+
+    @property
     def device(self) -> str:
         """Where the array is, as the array API standard asks: always "cpu"."""
         return "cpu"
@@ -113,7 +111,7 @@ class Array(ArrayBase):
         node = self._node
         if type(node) is Source and node.in_one_tile:
             return wrapped(node.data.T)
-        return wrap(permuted(self.node, tuple(reversed(range(self.ndim)))))
+        return wrap(permuted(self.__node__, tuple(reversed(range(self.ndim)))))
 
     @property
     def mT(self) -> Array:
@@ -121,13 +119,13 @@ class Array(ArrayBase):
         if self.ndim < 2:
             raise ValueError(f"mT needs at least two axes; this array has shape {self.shape}")
         last = self.ndim - 1
-        return wrap(permuted(self.node, (*range(last - 1), last, last - 1)))
+        return wrap(permuted(self.__node__, (*range(last - 1), last, last - 1)))
 
     # ---- its values
 
     def compute(self) -> Any:
         """The values, as a NumPy array, or a NumPy scalar if it has no axes."""
-        node = self.node
+        node = self.__node__
         (value,) = computed([node])
         if self._node is node:
             self._node = latest(node)
@@ -137,15 +135,15 @@ class Array(ArrayBase):
 
     def persist(self) -> Array:
         """Compute it now and keep the result, in tiles; the array itself from now on reads that."""
-        (self._node,) = persisted([self.node])
+        (self._node,) = persisted([self.__node__])
         return self
 
     def rechunk(self, chunks: Any = "auto") -> Array:
         """The same array in other tiles."""
-        return wrap(recut_as(self.node, chunks))
+        return wrap(recut_as(self.__node__, chunks))
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
-        node = self.node
+        node = self.__node__
         if copy is False and not isinstance(node, Source):
             raise ValueError("this array is not computed yet: it cannot become a NumPy array without a copy")
         (value,) = computed([node])
@@ -216,7 +214,7 @@ class Array(ArrayBase):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         if method != "__call__":
-            from linnet.arrays.ufuncs import method_of
+            from linnet.arrays.elements.ufuncs import method_of
 
             return method_of(ufunc, method, inputs, keywords)
         if ufunc.signature is not None:
@@ -236,7 +234,7 @@ class Array(ArrayBase):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        node = self.node
+        node = self.__node__
         if copy is not False:
             data = np.asarray(self.compute())
         elif isinstance(node, Source):
@@ -253,17 +251,17 @@ class Array(ArrayBase):
 
     def __reduce__(self) -> Any:
         """The expression, as data; nothing is computed."""
-        return reduced(self.node)
+        return reduced(self.__node__)
 
     def __dask_tokenize__(self) -> Any:
         """What Dask knows the array by; nothing is computed."""
-        return token(self.node)
+        return token(self.__node__)
 
     def __copy__(self) -> Array:
-        return wrap(self.node)
+        return wrap(self.__node__)
 
     def __deepcopy__(self, memo: Any) -> Array:
-        node = self.node
+        node = self.__node__
         return wrap(Source(node.data.copy(), node._layout) if isinstance(node, Source) else node)
 
     # ---- how it looks
@@ -277,7 +275,7 @@ class Array(ArrayBase):
 
     def __str__(self) -> str:
         """The values; of a long array those at its ends, and no others are computed."""
-        from linnet.arrays.printing import array_str
+        from linnet.arrays.functions.array_text import array_str
 
         return array_str(self)
 
@@ -287,80 +285,15 @@ class Array(ArrayBase):
         return format(self.compute(), spec) if spec else str(self)
 
     def _repr_html_(self) -> str:
-        from linnet.arrays.pictures import html
+        from linnet.arrays.functions.notebook_picture import html
 
         return html(self.shape, self.chunks, self.dtype, human(self.nbytes))
 
-    # ---- operators
-
-    __add__, __radd__, __iadd__ = (
-        methods.binary(np.add),
-        methods.binary(np.add, True),
-        methods.inplace(np.add),
-    )
-    __sub__, __rsub__, __isub__ = (
-        methods.binary(np.subtract),
-        methods.binary(np.subtract, True),
-        methods.inplace(np.subtract),
-    )
-    __mul__, __rmul__, __imul__ = (
-        methods.binary(np.multiply),
-        methods.binary(np.multiply, True),
-        methods.inplace(np.multiply),
-    )
-    __truediv__, __rtruediv__, __itruediv__ = (
-        methods.binary(np.divide),
-        methods.binary(np.divide, True),
-        methods.inplace(np.divide),
-    )
-    __floordiv__ = methods.binary(np.floor_divide)
-    __rfloordiv__ = methods.binary(np.floor_divide, True)
-    __ifloordiv__ = methods.inplace(np.floor_divide)
-    __mod__, __rmod__, __imod__ = (
-        methods.binary(np.remainder),
-        methods.binary(np.remainder, True),
-        methods.inplace(np.remainder),
-    )
-    __and__, __rand__, __iand__ = (
-        methods.binary(np.bitwise_and),
-        methods.binary(np.bitwise_and, True),
-        methods.inplace(np.bitwise_and),
-    )
-    __or__, __ror__, __ior__ = (
-        methods.binary(np.bitwise_or),
-        methods.binary(np.bitwise_or, True),
-        methods.inplace(np.bitwise_or),
-    )
-    __xor__, __rxor__, __ixor__ = (
-        methods.binary(np.bitwise_xor),
-        methods.binary(np.bitwise_xor, True),
-        methods.inplace(np.bitwise_xor),
-    )
-    __lshift__, __rlshift__ = methods.binary(np.left_shift), methods.binary(np.left_shift, True)
-    __rshift__, __rrshift__ = methods.binary(np.right_shift), methods.binary(np.right_shift, True)
-    __ilshift__, __irshift__ = methods.inplace(np.left_shift), methods.inplace(np.right_shift)
-    __divmod__, __rdivmod__ = methods.binary(np.divmod), methods.binary(np.divmod, True)
-    __rpow__, __ipow__ = methods.binary(np.power, True), methods.inplace(np.power)
-    __lt__, __le__ = methods.binary(np.less), methods.binary(np.less_equal)
-    __gt__, __ge__ = methods.binary(np.greater), methods.binary(np.greater_equal)
-    __eq__ = methods.equality(np.equal)  # type: ignore[assignment]
-    __ne__ = methods.equality(np.not_equal)  # type: ignore[assignment]
-    __neg__, __pos__, __abs__ = (
-        methods.unary(np.negative),
-        methods.unary(np.positive),
-        methods.unary(np.absolute),
-    )
-    __invert__ = methods.unary(np.invert)
-
-    def __pow__(self, other: Any) -> Any:
-        other = operators.taken(other)
-        return other if other is NotImplemented else elementwise.power_operator(self, other)
-
 
 def _attach() -> None:
-    """Give the class the methods that chapters define."""
-    for chapter in CHAPTERS:
-        for name, method in import_module(f"linnet.arrays.{chapter}").METHODS.items():
+    """Give the class its operators, and the methods that chapters define."""
+    for methods in (OPERATORS, *(import_module(f"linnet.arrays.{chapter}").METHODS for chapter in CHAPTERS)):
+        for name, method in methods.items():
             setattr(Array, name, method)
 
 

@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays import FURTHER, linear_algebra, tensor_equations, transforms
+from linnet.arrays import FURTHER
 from linnet.arrays.array import Array
-from linnet.arrays.core import NUMPY
-from linnet.arrays.counts import Counts
+from linnet.arrays.elements.core import NUMPY
+from linnet.arrays.functions import fourier
+from linnet.arrays.functions.numpy_unchanged import SAME
+from linnet.arrays.functions.random_counts import Counts
+from linnet.arrays.functions.random_numbers import Generator
+from linnet.arrays.linalg import norms_and_products, tensor_equations
 from linnet.arrays.namespace import names
-from linnet.arrays.numpys_own import SAME
-from linnet.arrays.sampling import Generator
 
 STATES = ("chunked", "gathering", "absent")
 
@@ -82,8 +84,8 @@ def covered() -> dict[str, list[Row]]:
         import_module(f"linnet.arrays.{chapter}")
     return {
         "numpy": list(_rows(np, names())),
-        "numpy.linalg": list(_rows(np.linalg, {**vars(linear_algebra), **vars(tensor_equations)})),
-        "numpy.fft": list(_rows(np.fft, vars(transforms))),
+        "numpy.linalg": list(_rows(np.linalg, {**vars(norms_and_products), **vars(tensor_equations)})),
+        "numpy.fft": list(_rows(np.fft, vars(fourier))),
         "numpy.random.Generator": list(_rows(np.random.Generator, {**vars(Counts), **vars(Generator)})),
         "numpy.ndarray": list(_rows(np.ndarray, vars(Array))),
     }

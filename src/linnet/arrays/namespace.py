@@ -8,24 +8,30 @@ from typing import Any
 
 from linnet.arrays import CHAPTERS
 from linnet.arrays.array import Array
-from linnet.arrays.core import ArrayBase, as_node, wrap
-from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.expression import Source
-from linnet.arrays.late import values_of
-from linnet.arrays.nesting import PLAIN, arrays_in, leaves, rebuilt
+from linnet.arrays.elements.core import ArrayBase, as_node, wrap
+from linnet.arrays.elements.undecided_arrays import values_of
+from linnet.arrays.expression.nodes import Source
+from linnet.arrays.lowering.evaluate import computed, persisted
+from linnet.arrays.sending.nested_arrays import PLAIN, arrays_in, leaves, rebuilt
 
 
 @lru_cache(maxsize=1)
 def names() -> dict[str, Any]:
     """Every public name, with what it stands for."""
-    found: dict[str, Any] = {"Array": Array, "ndarray": Array, "compute": compute, "persist": persist}
+    own = {"Array": Array, "ndarray": Array, "compute": compute, "persist": persist}
+    return own | {name: getattr(import_module(home), name) for name, home in chapters_of().items()}
+
+
+def chapters_of() -> dict[str, str]:
+    """For every public name of a chapter, the module that defines it."""
+    homes: dict[str, str] = {}
     for chapter in CHAPTERS:
         module = import_module(f"linnet.arrays.{chapter}")
         for name in module.__all__:
-            if name in found:
-                raise ImportError(f"{name} is defined by {found[name].__module__} and by {module.__name__}")
-            found[name] = getattr(module, name)
-    return found
+            if name in homes:
+                raise ImportError(f"{name} is defined by {homes[name]} and by {module.__name__}")
+            homes[name] = module.__name__
+    return homes
 
 
 def compute(*arrays: Any) -> Any:
@@ -33,7 +39,7 @@ def compute(*arrays: Any) -> Any:
 
     Tuples, lists and named tuples of arrays give the same of values.
 
-    >>> from linnet.arrays.core import wrapped
+    >>> from linnet.arrays.elements.core import wrapped
     >>> import numpy as np
     >>> x = wrapped(np.arange(3.0))
     >>> compute(x + 1, x.sum())
@@ -69,6 +75,6 @@ def persist(*arrays: Any) -> Any:
     """
     what = arrays[0] if len(arrays) == 1 else arrays
     found = arrays_in(what, "persist")
-    for each, node in zip(found, persisted([each.node for each in found]), strict=True):
+    for each, node in zip(found, persisted([each.__node__ for each in found]), strict=True):
         each._node = node
     return what

@@ -18,7 +18,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from linnet.arrays.core import FOREIGN, ArrayBase
+from linnet.arrays.elements.core import FOREIGN, ArrayBase
 
 _CONVERTERS = {
     "cubed": "cubed_arrays",
@@ -52,8 +52,8 @@ def _arrow_stream(self: Any, requested_schema: Any = None) -> Any:
 
 
 FOREIGN.update({package: _converter(module) for package, module in _CONVERTERS.items()})
-ArrayBase.public.__arrow_array__ = _arrow_array
-ArrayBase.public.__arrow_c_stream__ = _arrow_stream
+ArrayBase._public.__arrow_array__ = _arrow_array
+ArrayBase._public.__arrow_c_stream__ = _arrow_stream
 
 NAMES = {"to_arrow": "arrow_columns", "to_cubed": "cubed_arrays", "to_dask": "dask_arrays"}
 """Public functions, and their modules: what `linnet` itself shows of this room."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.arrays.core import ArrayBase, recut_as, wrap
+from linnet.arrays.elements.core import ArrayBase, recut_as, wrap
 from linnet.bridges.columns import NUMBERS, Column, line, matrix, refused, with_missing
 from linnet.errors import InputError, missing_extra
 
@@ -83,7 +83,7 @@ def to_arrow(x: Any, names: Sequence[str] | None = None) -> Any:
         raise missing_extra("to_arrow", "pyarrow", "io") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_arrow takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
-    array = wrap(x.node)
+    array = wrap(x.__node__)
     if array.ndim == 1 and names is None:
         kind = pa.from_numpy_dtype(array.dtype)
         return pa.chunked_array([pa.array(tile, kind) for tile in _tiles(array)], kind)
@@ -95,7 +95,7 @@ def to_arrow(x: Any, names: Sequence[str] | None = None) -> Any:
     if len(names) != array.shape[1]:
         raise InputError(f"{len(names)} names for {array.shape[1]} columns")
     schema = pa.schema([(name, pa.from_numpy_dtype(array.dtype)) for name in names])
-    rows = wrap(recut_as(array.node, (array.chunks[0], -1)))
+    rows = wrap(recut_as(array.__node__, (array.chunks[0], -1)))
     batches = [pa.record_batch([pa.array(c) for c in tile.T], schema=schema) for tile in _tiles(rows)]
     return pa.Table.from_batches(batches, schema)
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.blockwise import called
-from linnet.arrays.building import permuted
-from linnet.arrays.chunking import sizes
-from linnet.arrays.core import as_node, axes_of, recut_as, wrap
-from linnet.arrays.expression import Access, Along, Node, Operand, Span, Spans
-from linnet.arrays.named_axes import side_by_side
-from linnet.kernels.callables import Wrapper
+from linnet.arrays.elements.core import as_node, axes_of, recut_as, wrap
+from linnet.arrays.expression.builders import permuted
+from linnet.arrays.expression.chunking import sizes
+from linnet.arrays.expression.nodes import Access, Along, Node, Operand, Span, Spans
+from linnet.arrays.functions.map_blocks import called
+from linnet.arrays.functions.named_axes import side_by_side
+from linnet.kernels.arrays.user_functions import Wrapper
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 

@@ -13,14 +13,14 @@ import numpy as np
 from xarray.core.indexing import ImplicitToExplicitIndexingAdapter
 from xarray.namedarray.parallelcompat import ChunkManagerEntrypoint
 
-from linnet.arrays import chunking
-from linnet.arrays.blockwise import map_blocks
-from linnet.arrays.core import ArrayBase, axis_of, recut_as, wrap
-from linnet.arrays.creation import asarray
-from linnet.arrays.evaluation import computed, persisted
-from linnet.arrays.gufuncs import apply_gufunc
-from linnet.arrays.named_axes import blockwise, unified
-from linnet.arrays.picking import take
+from linnet.arrays.elements.core import ArrayBase, axis_of, recut_as, wrap
+from linnet.arrays.elements.creation import asarray
+from linnet.arrays.elements.take_and_put import take
+from linnet.arrays.expression import chunking
+from linnet.arrays.functions.gufuncs import apply_gufunc
+from linnet.arrays.functions.map_blocks import map_blocks
+from linnet.arrays.functions.named_axes import blockwise, unified
+from linnet.arrays.lowering.evaluate import computed, persisted
 from linnet.bridges.block_functions import accumulated, reduced
 from linnet.bridges.chunk_sizes import grouped, normalized
 from linnet.bridges.columns import NUMBERS
@@ -38,7 +38,7 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
     array_cls: type[Any]
 
     def __init__(self) -> None:
-        self.array_cls = ArrayBase.public
+        self.array_cls = ArrayBase._public
         install()
 
     # ---- arrays in chunks
@@ -74,7 +74,7 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
             chunks = tuple(chunks.get(axis) for axis in range(data.ndim))
         if isinstance(chunks, Sequence) and not isinstance(chunks, str):
             chunks = tuple(old if new is None else new for old, new in zip(data.chunks, chunks, strict=True))
-        return wrap(recut_as(data.node, self.normalize_chunks(chunks, data.shape, None, data.dtype)))
+        return wrap(recut_as(data.__node__, self.normalize_chunks(chunks, data.shape, None, data.dtype)))
 
     def get_auto_chunk_size(self) -> int:
         """Bytes of a tile that is cut automatically."""
@@ -95,7 +95,7 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
         """The values of all arrays among the arguments, computed in one run; other arguments as they are."""
         places = [place for place, each in enumerate(data) if isinstance(each, ArrayBase)]
         found = list(data)
-        for place, value in zip(places, computed([data[place].node for place in places]), strict=True):
+        for place, value in zip(places, computed([data[place].__node__ for place in places]), strict=True):
             found[place] = value.copy() if value.base is not None or not value.flags.writeable else value
         return tuple(found)
 
@@ -103,7 +103,7 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
         """The arrays among the arguments computed and kept in tiles; other arguments as they are."""
         places = [place for place, each in enumerate(data) if isinstance(each, ArrayBase)]
         found = list(data)
-        for place, node in zip(places, persisted([data[place].node for place in places]), strict=True):
+        for place, node in zip(places, persisted([data[place].__node__ for place in places]), strict=True):
             found[place] = wrap(node)
         return tuple(found)
 

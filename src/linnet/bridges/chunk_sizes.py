@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 from linnet.errors import InputError
 from linnet.tiles.amounts import amount
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.core import ArrayBase, recut_as, wrap
+from linnet.arrays.elements.core import ArrayBase, recut_as, wrap
 from linnet.bridges.parts import Box, from_boxes, from_chunks
 from linnet.errors import MissingExtraError
 
@@ -53,7 +53,7 @@ def converted(obj: Any, chunks: Any) -> Any:
     if not isinstance(obj, cubed.Array):
         return None
     made = from_boxes(_Computed(obj), from_chunks(obj.chunks), obj.dtype)
-    return wrap(recut_as(made.node, chunks))
+    return wrap(recut_as(made.__node__, chunks))
 
 
 def to_cubed(x: Any, spec: Any = None) -> Any:
@@ -67,7 +67,7 @@ def to_cubed(x: Any, spec: Any = None) -> Any:
         raise MissingExtraError("to_cubed needs cubed; install it with: pip install cubed") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_cubed takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
-    array = wrap(recut_as(x.node, tuple(max(sizes) for sizes in x.chunks)))  # pyright: ignore[reportAttributeAccessIssue]
+    array = wrap(recut_as(x.__node__, tuple(max(sizes) for sizes in x.chunks)))  # pyright: ignore[reportAttributeAccessIssue]
 
     def tile(block: Any, block_id: Any = None) -> Any:
         return np.asarray(array.blocks[block_id])

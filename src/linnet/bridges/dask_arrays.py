@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.core import ArrayBase, recut_as, wrap
+from linnet.arrays.elements.core import ArrayBase, recut_as, wrap
 from linnet.bridges.parts import Box, from_boxes, from_chunks
 from linnet.errors import missing_extra
 
@@ -33,7 +33,7 @@ def converted(obj: Any, chunks: Any) -> Any:
         known: Any = obj.copy()  # pyright: ignore[reportAttributeAccessIssue] # the user's stays as it is
         obj = known.compute_chunk_sizes()
     (optimised,) = dask.optimize(obj)  # pyright: ignore[reportPrivateImportUsage]
-    return wrap(recut_as(from_boxes(_Blocks(optimised), from_chunks(obj.chunks), obj.dtype).node, chunks))
+    return wrap(recut_as(from_boxes(_Blocks(optimised), from_chunks(obj.chunks), obj.dtype).__node__, chunks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ def to_dask(x: Any) -> Any:
         raise missing_extra("to_dask", "dask", "dask") from error
     if not isinstance(x, ArrayBase):
         raise TypeError(f"to_dask takes an array of linnet's, not {type(x).__name__}; use ln.asarray first")
-    array = wrap(x.node)  # what is assigned to x later is no concern of the blocks
+    array = wrap(x.__node__)  # what is assigned to x later is no concern of the blocks
     name = f"linnet-{uuid.uuid4().hex}"
     meta = np.empty((0,) * array.ndim, array.dtype)
     return da.from_array(_Sliced(array), chunks=array.chunks, name=name, meta=meta)

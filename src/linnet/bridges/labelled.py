@@ -11,6 +11,6 @@ def converted(obj: Any, chunks: Any) -> Any:
 
     if not isinstance(obj, xr.DataArray | xr.Variable):
         return None
-    from linnet.arrays.creation import asarray
+    from linnet.arrays.elements.creation import asarray
 
     return asarray(obj.data, chunks=chunks)

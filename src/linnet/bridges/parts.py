@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays import chunking
-from linnet.arrays.blockwise import called
-from linnet.arrays.core import checked, wrap, wrapped
-from linnet.arrays.expression import Entry, Number
-from linnet.arrays.repeating import repeatable
-from linnet.kernels.callables import Wrapper
+from linnet.arrays.elements.core import checked, wrap, wrapped
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.nodes import Entry, Number
+from linnet.arrays.functions.map_blocks import called
+from linnet.arrays.lowering.read_files_twice import repeatable
+from linnet.kernels.arrays.user_functions import Wrapper
 from linnet.tiles import Layout
 from linnet.tiles.layout import from_sizes
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.arrays import chunking
+from linnet.arrays.expression import chunking
 from linnet.bridges.parts import Box, from_boxes
 from linnet.tiles import Layout
 

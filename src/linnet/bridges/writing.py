@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from linnet.arrays.core import ArrayBase
-from linnet.arrays.evaluation import computed
-from linnet.arrays.storing import matched, written
+from linnet.arrays.elements.core import ArrayBase
+from linnet.arrays.files.store_into import matched, written
+from linnet.arrays.lowering.evaluate import computed
 from linnet.errors import missing_extra
 
 

@@ -24,11 +24,11 @@ from xarray.computation import weighted
 from xarray.core import accessor_dt, indexing, parallel, variable
 from xarray.core.nputils import NumpyVIndexAdapter
 
-from linnet.arrays.blockwise import map_blocks as on_tiles
-from linnet.arrays.core import ArrayBase
-from linnet.arrays.creation import asarray
-from linnet.arrays.expression import Source
-from linnet.arrays.settling import known
+from linnet.arrays.elements.computed_indices import known
+from linnet.arrays.elements.core import ArrayBase
+from linnet.arrays.elements.creation import asarray
+from linnet.arrays.expression.nodes import Source
+from linnet.arrays.functions.map_blocks import map_blocks as on_tiles
 from linnet.bridges.columns import NUMBERS
 from linnet.bridges.dask_arrays import to_dask
 
@@ -84,8 +84,8 @@ def _taken(adapter: Any, indexer: Any) -> Any:
     Labels, which lie in memory, stay lazy under a lazy index (`idxmax`): each of its tiles is looked up.
     """
     array, key = adapter.array, indexer.tuple
-    if len(key) == 1 and isinstance(key[0], ArrayBase) and isinstance(array.node, Source):
-        return on_tiles(_looked_up, key[0], array.node.data, dtype=array.dtype)
+    if len(key) == 1 and isinstance(key[0], ArrayBase) and isinstance(array.__node__, Source):
+        return on_tiles(_looked_up, key[0], array.__node__.data, dtype=array.dtype)
     return NumpyVIndexAdapter(array)[key]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from linnet.engines.mapping import Scratch
+from linnet.engines.mapped_tiles import Scratch
 from linnet.errors import BudgetError, InputError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task

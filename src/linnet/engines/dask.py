@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from linnet.engines.dask_clients import close, found_client
-from linnet.engines.driving import Ended
-from linnet.engines.driving_engine import Driven
-from linnet.engines.driving_tasks import Failed, Order, Report, attempt
+from linnet.engines.driven.engine import Driven
+from linnet.engines.driven.run import Ended
+from linnet.engines.driven.tasks import Failed, Order, Report, attempt
 from linnet.engines.remote_tiles import Lost
 from linnet.errors import InputError
 from linnet.planning.choosing import check_policy

@@ -6,8 +6,8 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any
 
-from linnet.engines.guarding import check_guarded
-from linnet.engines.reaching import DASK, reach, unreachable
+from linnet.engines.main_guard import check_guarded
+from linnet.engines.reachable import DASK, reach, unreachable
 from linnet.errors import InputError, missing_extra
 from linnet.tiles import amount
 

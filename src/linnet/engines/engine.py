@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from numpy.typing import DTypeLike, NDArray
 
 from linnet.errors import InputError
 from linnet.events import Sink
 from linnet.planning.cluster import Cluster
-from linnet.planning.plan import Plan
 from linnet.programs import BoundProgram, In, Out
 from linnet.programs.outputs import Outputs
 from linnet.tiles import TiledArray, TileKey
+
+if TYPE_CHECKING:
+    from linnet.planning.plan import Plan
 
 
 class Engine(Protocol):

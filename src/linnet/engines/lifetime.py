@@ -68,7 +68,7 @@ class Lifetime:
         with self._lock:
             if self.ended:
                 return
-            self.ended = engine
+            self.ended: str = engine
             kept = list(self._kept.values())
         for each in kept:
             each.let_go()

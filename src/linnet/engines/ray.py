@@ -14,10 +14,10 @@ import weakref
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from linnet.engines.driving import Ended
-from linnet.engines.driving_engine import Driven
-from linnet.engines.driving_tasks import Broken, Failed, Order, Report, attempt
-from linnet.engines.reaching import RAY, reach, unreachable
+from linnet.engines.driven.engine import Driven
+from linnet.engines.driven.run import Ended
+from linnet.engines.driven.tasks import Broken, Failed, Order, Report, attempt
+from linnet.engines.reachable import RAY, reach, unreachable
 from linnet.engines.remote_tiles import Lost
 from linnet.errors import JobError, missing_extra
 from linnet.planning.cluster import Node

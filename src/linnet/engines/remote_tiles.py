@@ -54,13 +54,13 @@ class Parcel:
     __slots__ = ("left", "node", "own", "ref")
 
     def __init__(self, ref: Any, node: int, left: int, *, own: bool = True) -> None:
-        self.ref = ref
+        self.ref: Any = ref
         """What the engine calls it by."""
-        self.node = node
+        self.node: int = node
         """Where it was made or put; -1 where the engine chose."""
-        self.left = left
+        self.left: int = left
         """How many of its tiles are still needed."""
-        self.own = own
+        self.own: bool = own
         """Whether it belongs to the run, which may let go of it."""
 
 
@@ -97,11 +97,11 @@ class RemoteTiles(Mapping[Index, Tile]):
         """Where the others lie."""
         self.places = places
         """Where in it each of them is."""
-        self.filled = filled or {}
+        self.filled: Mapping[Index, Tile] | dict[Index, Tile] = filled or {}
         """The tiles of one value."""
-        self.key = store.key
+        self.key: str = store.key
         """What tells the cluster from others."""
-        self.life = Lifetime() if life is None else life
+        self.life: Lifetime = Lifetime() if life is None else life
         """Of the engine that keeps them."""
         self.what = what
         """The array, for messages."""
@@ -134,7 +134,8 @@ class RemoteTiles(Mapping[Index, Tile]):
                 f"again: {error}. Persist it again, from the expression it came from; compute() what must "
                 "outlive a node"
             ) from error
-        self.store, self.places = made.store, made.places
+        self.store: Store = made.store
+        self.places: Mapping[Index, Place] = made.places
 
     def _brought(self, indices: Sequence[Index]) -> list[Tile]:
         """Tiles that lie on the cluster; they are made again if they were lost."""

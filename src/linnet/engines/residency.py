@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 
 from linnet.engines.budget import Budget, Needs
-from linnet.engines.mapping import loaded
+from linnet.engines.mapped_tiles import loaded
 from linnet.engines.store import TileStore
 from linnet.engines.task_list import TaskList
 from linnet.planning.schedule import Schedule
@@ -71,7 +71,7 @@ class Residency:
         self._heap: list[tuple[int, TileKey]] = []
         self._finished = bytearray(schedule.total)
         self._victims: dict[int, list[TileKey]] = {}
-        self.spilled = 0
+        self.spilled: int = 0
         """Bytes written to disk so far."""
 
     # ---- with the lock held

@@ -14,15 +14,15 @@ import threading
 from collections.abc import Mapping
 from typing import NoReturn
 
-from linnet.engines.blas import BlasThreads
 from linnet.engines.budget import Budget
 from linnet.engines.engine import Outputs
 from linnet.engines.execute import Done, Executor
 from linnet.engines.pool import POOL
 from linnet.engines.residency import Residency
+from linnet.engines.run_events import Telling
 from linnet.engines.store import TileStore
 from linnet.engines.task_list import TaskList
-from linnet.engines.telling import Telling
+from linnet.engines.worker_blas import BlasThreads
 from linnet.errors import ProgramError
 from linnet.events import TaskReady
 from linnet.planning.schedule import Schedule

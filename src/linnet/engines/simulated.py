@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.engines.driving_tasks import Brief, Failed, Order, perform
-from linnet.engines.driving_tiles import check_reach, put_in_place
+from linnet.engines.driven.tasks import Brief, Failed, Order, perform
+from linnet.engines.driven.tiles import check_reach, put_in_place
 from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.execute import Done
 from linnet.engines.lifetime import Lifetime
 from linnet.engines.remote_tiles import writeable
+from linnet.engines.run_events import Telling
 from linnet.engines.task_memory import check_memory
-from linnet.engines.telling import Telling
 from linnet.errors import InputError, LinnetError
 from linnet.events import Event, Events, Sink, TaskReady
 from linnet.planning.calibration import Calibration
@@ -101,10 +101,10 @@ class Simulated:
             raise InputError(f"cluster={cluster!r}: give an ln.Cluster, such as ln.Cluster(nodes=4)")
         if not isinstance(calibration, Calibration | None):
             raise InputError(f"calibration={calibration!r}: give one that calibration.calibrate() made")
-        self.cluster = cluster or Cluster(_NODES, 1 if workers is None else workers, memory)
+        self.cluster: Cluster = cluster or Cluster(_NODES, 1 if workers is None else workers, memory)
         self.policy = policy
         self.calibration = calibration
-        self.workers = self.cluster.workers
+        self.workers: int = self.cluster.workers
         self.memory: int | None = min((n.memory for n in self.cluster.nodes if n.memory), default=None)
         """Bytes for tiles on the smallest node; None: no limit."""
         self.last: Simulation | None = None
@@ -205,7 +205,7 @@ class _Run:
         self._waiting: list[int] = self._work.tasks.in_degree.tolist()
         self._made: dict[int, tuple[Call, list[tuple[int, Tile]]]] = {}
         """What running tasks will have made when they are finished."""
-        self._coming: list[tuple[float, int, Callable[[int], None], int]] = []
+        self._coming: list[tuple[float, bool, int, Callable[[int], None], int]] = []
         self._turn = itertools.count()
         self._done = self._latest = 0
 
@@ -263,12 +263,13 @@ class _Run:
         return Simulation(self._plan, self._plan.seconds, received, peak)
 
     def _later(self, moment: float, what: Callable[[int], None], number: int) -> None:
-        heapq.heappush(self._coming, (moment, next(self._turn), what, number))
+        # At one moment memory is given back before a transfer takes some, as in the plan.
+        heapq.heappush(self._coming, (moment, what == self._send, next(self._turn), what, number))
 
     def _advance(self, until: float) -> None:
         """Let everything happen that happens by then."""
         while self._coming and self._coming[0][0] <= until:
-            self._tell.clock, _, what, number = heapq.heappop(self._coming)
+            self._tell.clock, _, _, what, number = heapq.heappop(self._coming)
             what(number)
         if until < np.inf:
             self._tell.clock = until

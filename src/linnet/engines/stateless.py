@@ -27,7 +27,7 @@ from linnet.programs import BoundProgram
 from linnet.tiles import Index, Tile, TiledArray
 from linnet.tiles.amounts import amount, count
 from linnet.workers.client import Job, submit
-from linnet.workers.keeping import Keeper, KeptOutputs
+from linnet.workers.kept_results import Keeper, KeptOutputs
 from linnet.workers.launcher import Launcher, Limits
 from linnet.workers.spec import Options
 
@@ -67,7 +67,7 @@ class Stateless:
         limits: Limits | None = None,
         options: Options | None = None,
     ) -> None:
-        self.workers = count(workers, least=0)
+        self.workers: int = count(workers, least=0)
         self._store = store
         self._ledger, self._queue, self._launcher = ledger, queue, launcher
         self._options = options or Options()

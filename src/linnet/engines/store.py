@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.engines.budget import Budget
-from linnet.engines.mapping import loaded, place_of, stored
+from linnet.engines.mapped_tiles import loaded, place_of, stored
 from linnet.errors import InputError
 from linnet.programs import BoundProgram, Out, Temp
 from linnet.tiles import Index, Tile, TiledArray, TileKey
@@ -45,7 +45,9 @@ class TileStore:
         budget: Budget | None = None,
     ) -> None:
         arrays = bound.program.arrays
-        self.temporary = frozenset(name for name, role in arrays.items() if isinstance(role, Temp))
+        self.temporary: frozenset[str] = frozenset(
+            name for name, role in arrays.items() if isinstance(role, Temp)
+        )
         self._outputs = [name for name, role in arrays.items() if isinstance(role, Out)]
         self._out = {name: array.tiles for name, array in (out or {}).items()}
         self._budget = budget

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from linnet.planning.schedule import Ranking
 from linnet.programs import BoundProgram, Call, Task
+from linnet.programs.enumeration import TaskArrays
 from linnet.tiles import TiledArray
 
 _KEPT = 50_000
@@ -31,7 +32,7 @@ class TaskList:
     """Tasks of a bound program by number, and how long those of each statement take."""
 
     def __init__(self, bound: BoundProgram) -> None:
-        self.arrays = bound.task_arrays()
+        self.arrays: TaskArrays = bound.task_arrays()
         """All tasks and dependences."""
         self._rankings: dict[bool, Ranking] = {}
         self._bound = weakref.ref(bound)

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.engines.allocator import freed_at_once
-from linnet.engines.blas import blas_threads
 from linnet.engines.budget import Budget
 from linnet.engines.engine import Outputs, check_inputs, check_out
-from linnet.engines.lifetime import Lifetime
-from linnet.engines.mapping import Scratch, mapped_zeros
+from linnet.engines.lifetime import Kept, Lifetime
+from linnet.engines.mapped_tiles import Scratch, mapped_zeros
 from linnet.engines.run import Run
-from linnet.engines.telling import Telling
+from linnet.engines.run_events import Telling
+from linnet.engines.worker_blas import blas_threads
+from linnet.errors import InputError
 from linnet.events import Events, Sink
-from linnet.kernels import storage
+from linnet.machine import large_arrays
+from linnet.machine.allocator import freed_at_once
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, amount, count, human
 
@@ -54,6 +55,7 @@ class Threads:
         memory: float | str | None = None,
         scratch: str | os.PathLike[str] | None = None,
         deterministic: bool = False,
+        processes: bool = False,
     ) -> None:
         """`workers` is how many tasks run side by side; None: one per core.
 
@@ -67,18 +69,29 @@ class Threads:
         A task that runs alone gets all cores. With `deterministic=True` only tasks do whose
         kernels declare that their results have the same bits on any number of threads. No kernel
         around BLAS does: the bits of OpenBLAS's products, solves and factorisations change.
+
+        With `processes=True` as many processes make the calls of parallel functions, `ln.submit_call` and
+        `ln.map`: pure Python runs in one thread of a process at a time. Programs run on threads as ever.
         """
-        self.workers = (
+        self.workers: int = (
             available_cores() if workers is None else count(workers, instead="None for one per core")
         )
-        self.memory = None if memory is None else amount(memory)
-        self.scratch = None if scratch is None else os.fspath(scratch)
+        self.memory: int | None = None if memory is None else amount(memory)
+        self.scratch: str | None = None if scratch is None else os.fspath(scratch)
         self.deterministic = deterministic
+        if not isinstance(processes, bool):
+            raise InputError(f"processes={processes!r}: give True or False; workers= says how many")
+        self.processes: bool = processes
         self._life = Lifetime()
 
     def check(self) -> None:
         """Refuse to go on if it was closed."""
         self._life.check()
+
+    def keep(self, kept: Kept) -> None:
+        """Something that ends when the engine is closed."""
+        self._life.check()
+        self._life.keep(kept)
 
     def run(
         self,
@@ -125,12 +138,13 @@ class Threads:
         size = int(np.prod(shape)) * np.dtype(dtype).itemsize
         if self.memory is not None and size > self.memory // 2:
             return mapped_zeros(shape, dtype, self.scratch)
-        return storage.zeros(shape, dtype)
+        return large_arrays.zeros(shape, dtype)
 
     def __repr__(self) -> str:
         options = [f"workers={self.workers}"]
         options += [f"memory={human(self.memory)!r}"] if self.memory is not None else []
         options += ["deterministic=True"] if self.deterministic else []
+        options += ["processes=True"] if self.processes else []
         return f"Threads({', '.join(options)})"
 
 

@@ -269,7 +269,7 @@ class Seekable:
     def close(self) -> None:
         """Let go of what was read."""
         self._block = (0, b"")
-        self.closed = True
+        self.closed: bool = True
 
 
 def exists(place: Place) -> bool:

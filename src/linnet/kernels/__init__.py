@@ -4,61 +4,66 @@ Importing this room registers the kernels Linnet ships; nothing here imports Sci
 until a kernel that needs it runs.
 """
 
-from linnet.kernels import (
-    band,
-    callables,
+from linnet.kernels.arrays import (
+    convolution,
     cumulative,
-    dealing,
-    diamonds,
     files,
+    fourier,
     gather,
     histograms,
-    lapack,
-    lu,
     moves,
-    norms,
-    panels,
-    pivots,
+    nd_convolution,
     quantiles,
-    reshaping,
-    sampling,
+    random_numbers,
+    random_order,
+    reshape,
     sets,
-    signals,
-    sorting,
-    spectra,
-    tall,
-    transform,
-    triangular,
-    windows,
+    sliding_windows,
+    sort,
+    user_functions,
 )
-from linnet.kernels.contract import contract
-from linnet.kernels.dense import chol, downdate, downdate_lower, nothing, syrk, trsm
-from linnet.kernels.elementwise import add, copy, sum_tiles
-from linnet.kernels.folds import fold_join
-from linnet.kernels.fused import fused
-from linnet.kernels.lq import gelqt, gemlqt, tplqt, tpmlqt
-from linnet.kernels.positions import arg_join, arg_tile
-from linnet.kernels.products import gemm, gemm_add, gemm_block
-from linnet.kernels.qr import gemqrt, geqrt, tpmqrt, tpqrt
+from linnet.kernels.arrays.arg_extremes import arg_join, arg_tile
+from linnet.kernels.arrays.contract import contract
+from linnet.kernels.arrays.elementwise import add, copy, sum_tiles
+from linnet.kernels.arrays.folds import fold_join
+from linnet.kernels.arrays.fused import fused
+from linnet.kernels.linalg import (
+    chase_reflectors,
+    lu,
+    norms,
+    panel_qr,
+    pivots,
+    reduce_to_band,
+    small_spectra,
+    tall_qr,
+    triangular,
+    whole_matrices,
+)
+from linnet.kernels.linalg.dense_factors import chol, downdate, downdate_lower, nothing, syrk, trsm
+from linnet.kernels.linalg.lq import gelqt, gemlqt, tplqt, tpmlqt
+from linnet.kernels.linalg.qr import gemqrt, geqrt, tpmqrt, tpqrt
+from linnet.kernels.linalg.tile_products import gemm, gemm_add, gemm_block
+from linnet.kernels.models import glm, row_passes
 from linnet.kernels.registry import Kernel, get, kernel, names
+from linnet.kernels.sparse import elements as sparse_elements
+from linnet.kernels.sparse import products as sparse_products
 
 __all__ = [
     "Kernel",
     "add",
     "arg_join",
     "arg_tile",
-    "band",
-    "callables",
+    "chase_reflectors",
     "chol",
     "contract",
+    "convolution",
     "copy",
     "cumulative",
-    "dealing",
-    "diamonds",
     "downdate",
     "downdate_lower",
     "files",
     "fold_join",
+    "fourier",
     "fused",
     "gather",
     "gelqt",
@@ -69,32 +74,38 @@ __all__ = [
     "gemqrt",
     "geqrt",
     "get",
+    "glm",
     "histograms",
     "kernel",
-    "lapack",
     "lu",
     "moves",
     "names",
+    "nd_convolution",
     "norms",
     "nothing",
-    "panels",
+    "panel_qr",
     "pivots",
     "quantiles",
-    "reshaping",
-    "sampling",
+    "random_numbers",
+    "random_order",
+    "reduce_to_band",
+    "reshape",
+    "row_passes",
     "sets",
-    "signals",
-    "sorting",
-    "spectra",
+    "sliding_windows",
+    "small_spectra",
+    "sort",
+    "sparse_elements",
+    "sparse_products",
     "sum_tiles",
     "syrk",
-    "tall",
+    "tall_qr",
     "tplqt",
     "tpmlqt",
     "tpmqrt",
     "tpqrt",
-    "transform",
     "triangular",
     "trsm",
-    "windows",
+    "user_functions",
+    "whole_matrices",
 ]

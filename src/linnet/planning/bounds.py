@@ -20,8 +20,6 @@ from math import ceil, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from linnet.planning.cluster import Cluster
 from linnet.planning.policies.joins import Join, joins
@@ -223,6 +221,9 @@ def _dense(work: Workload, found: list[Join], left: str, right: str) -> bool:
 
 def _pieces(work: Workload, cluster: Cluster) -> Bound:
     """The bound of connected pieces: tiles that two tasks share tie them together."""
+    from scipy.sparse import coo_array  # late: these take longer to load than all of Linnet
+    from scipy.sparse.csgraph import connected_components
+
     readers = np.diff(work.reader_start)
     ties = np.where(work.producer >= 0, readers > 0, readers > 1)
     if not work.count or not ties.any():

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from linnet.errors import InputError
 from linnet.kernels import chol, gemm, syrk, trsm
-from linnet.kernels.blas import one_blas_thread
+from linnet.machine.blas_threads import one_blas_thread
 from linnet.planning.cluster import Cluster
 from linnet.planning.workload import Workload
 

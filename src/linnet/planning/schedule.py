@@ -34,12 +34,12 @@ class Ranking:
 
     def __init__(self, graph: Graph, *, sparing: bool = False) -> None:
         count = len(graph.in_degree)
-        self.order = in_order(graph, sparing=sparing)
+        self.order: Numbers = in_order(graph, sparing=sparing)
         """Tasks, the most urgent first."""
-        self.ranks = np.empty(count, np.int64)
+        self.ranks: NDArray[np.int64] = np.empty(count, np.int64)
         """The place of each task in that order."""
         self.ranks[self.order] = np.arange(count)
-        self.roots = np.sort(self.ranks[graph.in_degree == 0])
+        self.roots: NDArray[np.int64] = np.sort(self.ranks[graph.in_degree == 0])
         """Places of the tasks that wait for nobody."""
 
 
@@ -63,11 +63,11 @@ class Schedule:
 
     def __init__(self, graph: Graph, ranking: Ranking | None = None) -> None:
         """`ranking` is the graph's, if it is known already."""
-        self.total = len(graph.in_degree)
+        self.total: int = len(graph.in_degree)
         """Tasks in all."""
-        self.running = 0
+        self.running: int = 0
         """Tasks taken and not finished."""
-        self.done = 0
+        self.done: int = 0
         """Tasks finished."""
         # Views of arrays, not lists: they give plain integers too, and take a tenth of the memory.
         self._start: Any = graph.child_start.data

@@ -10,9 +10,9 @@ who waits for whom from the program itself, without ever holding the graph.
 
 from linnet.programs.bound import BoundProgram
 from linnet.programs.build import ProgramBuilder
-from linnet.programs.compiled import Call
 from linnet.programs.diagnostics import Diagnostic
 from linnet.programs.enumeration import TaskArrays
+from linnet.programs.generated import Call
 from linnet.programs.grammar import In, Out, Table, Task, Temp
 from linnet.programs.program import TileProgram, tile_program
 

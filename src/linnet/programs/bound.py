@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linnet.errors import BindError, ProgramError, SingleAssignmentError
-from linnet.programs.compiled import Call
 from linnet.programs.diagnostics import Findings
 from linnet.programs.enumeration import Enumerator, TaskArrays
 from linnet.programs.expressions import TableValues, evaluate, names
+from linnet.programs.generated import Call
 from linnet.programs.grammar import Expr, In, Task, Temp
 from linnet.programs.printing import show_expr, show_run
 from linnet.programs.statements import Access, Statement

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from linnet.errors import ProgramError
 from linnet.programs.grammar import (
@@ -53,10 +53,10 @@ class Index:
     """An integer (or condition) of the program being built: a loop variable, a size, or made of them."""
 
     __slots__ = ("expr",)
-    __hash__ = None  # type: ignore[assignment] # == builds a condition, so it cannot be a key
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # == builds a condition, so it cannot be a key
 
     def __init__(self, expr: Expr) -> None:
-        self.expr = expr
+        self.expr: Expr = expr
 
     def __add__(self, other: Any) -> Index:
         return _binary("+", self, other)

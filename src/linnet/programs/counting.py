@@ -25,10 +25,10 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
+from linnet.programs.columns import vectorised
 from linnet.programs.enumeration import Enumerator, TooManyRows
-from linnet.programs.sets import PARAM, SET, NotAffine, Sets, greatest
+from linnet.programs.integer_sets import PARAM, SET, NotAffine, Sets, greatest
 from linnet.programs.statements import Statement
-from linnet.programs.vectors import vectorised
 
 Form = tuple[int, ...]
 """Coefficients of the variables, then the constant."""

@@ -31,7 +31,7 @@ class Dependences:
     ) -> None:
         """`overlap` says whether two edges may join the same two tasks."""
         self.statements = statements
-        self.edges = tuple(edges)
+        self.edges: tuple[Edge, ...] = tuple(edges)
         self.overlap = overlap
 
     def from_writer(self, statement: int) -> list[Edge]:

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from linnet.errors import SingleAssignmentError, UnwrittenTileError
+from linnet.programs.columns import vectorised
 from linnet.programs.diagnostics import Findings
 from linnet.programs.expressions import IntArray, TableValues
 from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp, fill_of
 from linnet.programs.statements import Access, Loop, Statement
-from linnet.programs.vectors import vectorised
 from linnet.programs.writers import Part, Written
 
 

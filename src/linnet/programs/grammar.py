@@ -28,7 +28,15 @@ ARITHMETIC = ("+", "-", "*", "//", "%", "**", "/")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 CONNECTIVES = ("and", "or")
 UNARY = ("-", "not")
-FUNCTIONS = {"min": None, "max": None, "ceil_log2": 1, "floor_log2": 1, "log": 1, "log2": 1, "float": 1}
+FUNCTIONS: dict[str, int | None] = {
+    "min": None,
+    "max": None,
+    "ceil_log2": 1,
+    "floor_log2": 1,
+    "log": 1,
+    "log2": 1,
+    "float": 1,
+}
 """Functions of expressions and how many arguments they take (None: two or more)."""
 FLOAT_ONLY = ("/", "log", "log2", "float")
 """Operators and functions whose value is a float: allowed in scalar arguments only."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from linnet.errors import BindError, ProgramError
 from linnet.programs.dependences import Edge
 from linnet.programs.enumeration import TaskArrays, TooManyRows
-from linnet.programs.sets import SET, NotAffine, Sets
+from linnet.programs.integer_sets import SET, NotAffine, Sets
 from linnet.programs.statements import Statement
 
 if TYPE_CHECKING:

@@ -63,7 +63,7 @@ class ExpressionReader:
         self.indent = indent
         self.parameters: dict[str, Role] = {}
         self.tables: dict[str, tuple[int, ...]] = {}
-        self.local = {
+        self.local: set[str] = {
             n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
         }
 

@@ -15,8 +15,8 @@ from linnet.errors import ProgramError, missing_extra
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
 from linnet.programs.enumeration import Enumerator, TooManyRows
 from linnet.programs.grammar import In, Temp
+from linnet.programs.integer_sets import IN, OUT, SET, NotAffine, greatest
 from linnet.programs.levels import Formula, affine_levels, asap_levels, level_function
-from linnet.programs.sets import IN, OUT, SET, NotAffine, greatest
 from linnet.programs.statements import Access, Statement
 from linnet.programs.work import Tile, total_bytes, total_flops
 

@@ -13,10 +13,10 @@ from linnet.kernels import get as get_kernel
 from linnet.programs import wire
 from linnet.programs.bound import BoundProgram
 from linnet.programs.check import check, check_statements
-from linnet.programs.compiled import Compiled
 from linnet.programs.compose import compose
 from linnet.programs.diagnostics import Findings
 from linnet.programs.enumeration import TooManyRows
+from linnet.programs.generated import Compiled
 from linnet.programs.grammar import ArrayRole, In, Out, Program, Size, Table, Temp
 from linnet.programs.parse import parse_function, parse_source
 from linnet.programs.printing import show_program

@@ -18,7 +18,7 @@ import islpy as isl
 from linnet.programs.dependences import Dependences, Edge
 from linnet.programs.diagnostics import Findings
 from linnet.programs.grammar import At, In, Int, Out, Program, Temp, fill_of
-from linnet.programs.sets import IN, OUT, PARAM, SET, NotAffine, Sets, first_point
+from linnet.programs.integer_sets import IN, OUT, PARAM, SET, NotAffine, Sets, first_point
 from linnet.programs.statements import Access, Statement
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from linnet.errors import KernelError, LinAlgError, LinnetError, MatrixError
 from linnet.programs.bound import BoundProgram
-from linnet.programs.compiled import Call
+from linnet.programs.generated import Call
 from linnet.programs.grammar import Task
 from linnet.programs.shapes import operands
 from linnet.tiles import Tile, TileKey

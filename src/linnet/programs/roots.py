@@ -9,7 +9,7 @@ import islpy as isl
 
 from linnet.programs.counting import fixed
 from linnet.programs.grammar import Task
-from linnet.programs.sets import NotAffine
+from linnet.programs.integer_sets import NotAffine
 from linnet.programs.statements import Statement
 
 if TYPE_CHECKING:

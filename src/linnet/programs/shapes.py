@@ -18,7 +18,7 @@ from linnet.errors import InputError, KernelDeclarationError
 from linnet.kernels import Kernel
 from linnet.kernels import get as get_kernel
 from linnet.programs.bound import BoundProgram
-from linnet.programs.compiled import Call
+from linnet.programs.generated import Call
 from linnet.programs.grammar import fill_of
 from linnet.tiles import Tile, TiledArray, TileKey
 

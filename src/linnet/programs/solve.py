@@ -54,15 +54,15 @@ class PairSolver:
         variables = {v: f"t{k}" for k, v in enumerate(target.variables)}
         variables |= {loop.variable: f"u{k}" for k, loop in enumerate(access.locals)}
         side = names.extended(variables)
-        self.unknown = [variables[v] for v in target.variables]
+        self.unknown: list[str] = [variables[v] for v in target.variables]
         self.unknown += [loop.variable for loop in source_loops]
         self.unknown += [variables[loop.variable] for loop in access.locals]
-        self.result = list(self.unknown[: len(target.variables)])
-        self.locals = self.unknown[len(target.variables) :]
+        self.result: list[str] = list(self.unknown[: len(target.variables)])
+        self.locals: list[str] = self.unknown[len(target.variables) :]
         self.conditions: list[Condition] = []
         self.ends: dict[str, int] = {}
         """Order of the last condition of each variable's loop."""
-        self.fresh = 0
+        self.fresh: int = 0
         for loop in source_loops:
             self.range(loop)
         for guard in source_guards:

@@ -15,12 +15,12 @@ import numpy as np
 
 from linnet.errors import ProgramError
 from linnet.kernels import registry
+from linnet.programs.columns import vectorised
 from linnet.programs.counting import NoClosedForm, counts_along, fixed
 from linnet.programs.expressions import names
 from linnet.programs.grammar import Attribute, Expr, Float, Int, Range, Tiles
-from linnet.programs.sets import SET, NotAffine, greatest
+from linnet.programs.integer_sets import SET, NotAffine, greatest
 from linnet.programs.statements import Statement
-from linnet.programs.vectors import vectorised
 
 if TYPE_CHECKING:
     from linnet.programs.bound import BoundProgram

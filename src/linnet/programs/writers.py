@@ -33,17 +33,19 @@ class Written:
     def __init__(self, array: str, parts: list[Part]) -> None:
         self.array = array
         self.parts = parts
+        self.table: IntArray = np.empty(0, np.int64)
+        self.sorted: IntArray | None = None
         self.twice: tuple[int, int] | None = None
         """Places of two writes of the same tile."""
-        self.empty = not sum(len(p.tasks) for p in parts)
+        self.empty: bool = not sum(len(p.tasks) for p in parts)
         if self.empty:
             return
         axes = range(len(parts[0].index))
         joined = [np.concatenate([p.index[k] for p in parts]) for k in axes]
         task = np.concatenate([p.tasks for p in parts])
-        self.low = [int(c.min()) for c in joined]
-        self.high = [int(c.max()) for c in joined]
-        self.extent = [h - low + 1 for low, h in zip(self.low, self.high, strict=True)]
+        self.low: list[int] = [int(c.min()) for c in joined]
+        self.high: list[int] = [int(c.max()) for c in joined]
+        self.extent: list[int] = [h - low + 1 for low, h in zip(self.low, self.high, strict=True)]
         volume = 1
         for extent in self.extent:
             volume *= extent

@@ -58,7 +58,7 @@ class Session:
         with _lock:
             if self.closed:
                 return False
-            self.closed = True
+            self.closed: bool = True
             _of_process = tuple(each for each in _of_process if each is not self)
         atexit.unregister(self._end_with_process)
         return True

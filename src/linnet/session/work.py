@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from linnet.engines import Engine, Outputs
 from linnet.errors import LinAlgError, warn_of
 from linnet.events import Sink
 from linnet.kernels import get as get_kernel
-from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster
-from linnet.planning.placement import Policy
-from linnet.planning.plan import Plan
-from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram, Out
 from linnet.programs.compose import compose
 from linnet.programs.program import TileProgram
 from linnet.tiles import TiledArray, TileKey
-from linnet.workers import client
-from linnet.workers.client import Job
-from linnet.workers.gate import Gate
-from linnet.workers.spec import Asked
+
+if TYPE_CHECKING:  # who only computes arrays does not wait for planning and workers to be imported
+    from linnet.planning.placement import Policy
+    from linnet.planning.plan import Plan
+    from linnet.workers.client import Job
+    from linnet.workers.second_parts import Gate
+    from linnet.workers.spec import Asked
 
 
 class Setting(NamedTuple):
@@ -138,6 +137,9 @@ def plan(
     policy: str | Policy = "auto",
 ) -> Plan:
     """How an expression would run on a cluster, or on an engine, whose plan it is if that makes one."""
+    from linnet.planning.choosing import choose
+    from linnet.planning.workload import Workload
+
     if cluster is None:
         assert engine is not None
         cluster = engine.cluster
@@ -157,6 +159,8 @@ def submit(expression: Expression, **options: Any) -> Job:
     but for an expression in which something could fail for having such results before it: that is not
     trusted from the beginning.
     """
+    from linnet.workers import client
+
     work = expression.lowered(Setting())
     if work.doubt is None:
         return client.submit(work.bound, work.inputs, asked=work.asked, **options)
@@ -169,6 +173,8 @@ def submit(expression: Expression, **options: Any) -> Job:
 
 def _both(first: Work, second: Work) -> tuple[BoundProgram, Gate]:
     """Two programs for the same results as the parts of one, of which the first says whether it is enough."""
+    from linnet.workers.second_parts import Gate
+
     one, other = first.bound.program.tree, second.bound.program.tree
     joined = compose(one, other, {}, {}, keep=True)
     added = [each.name for each in joined.parameters[len(one.parameters) :] if isinstance(each.role, Out)]

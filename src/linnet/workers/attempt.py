@@ -19,8 +19,8 @@ from linnet.tiles import Tile, TileKey
 from linnet.workers.expansion import has_seed
 from linnet.workers.names import Seed, name_of
 from linnet.workers.queue import Lease
-from linnet.workers.settled import settled
 from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.storable_results import settled
 from linnet.workers.traffic import Traffic
 
 

@@ -78,14 +78,14 @@ class TileCache:
         base: str | os.PathLike[str] | None = None,
         files: Callable[[str], str] | None = None,
     ) -> None:
-        self.limit = amount(limit, "limit")
-        self.hits = 0
+        self.limit: int = amount(limit, "limit")
+        self.hits: int = 0
         """How many tiles were found,"""
-        self.misses = 0
+        self.misses: int = 0
         """how many were not,"""
-        self.hit_bytes = 0
+        self.hit_bytes: int = 0
         """how many bytes those found have,"""
-        self.put_bytes = 0
+        self.put_bytes: int = 0
         """and how many bytes went in."""
         self._mutex = threading.RLock()
         self._mapped: dict[str, _Mapped] = {}

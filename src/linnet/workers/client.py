@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linnet.errors import (
     AddressError,
@@ -24,19 +24,17 @@ from linnet.workers.cache import clear_cache
 from linnet.workers.crew import Crew
 from linnet.workers.failures import ended_with
 from linnet.workers.files import places
-from linnet.workers.gate import Gate
-from linnet.workers.keeping import Keeper
+from linnet.workers.job_parts import Parts, reopened
+from linnet.workers.kept_results import Keeper
 from linnet.workers.launcher import Launcher, Limits
-from linnet.workers.launchers import make_launcher
+from linnet.workers.launchers import as_launcher
 from linnet.workers.ledger import Status
-from linnet.workers.parts import Parts, reopened
-from linnet.workers.patience import within
 from linnet.workers.progress import Progress
 from linnet.workers.provisioner import Policy, Sample, policy_of
-from linnet.workers.queue import Entry
 from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
 from linnet.workers.results import StoredTiles, asked_for, outputs, stored, sweep
+from linnet.workers.second_parts import Gate
 from linnet.workers.spec import Asked, JobSpec, Options, spec_key
 from linnet.workers.submission import (
     abandon,
@@ -47,6 +45,10 @@ from linnet.workers.submission import (
     job_spec,
     store_inputs,
 )
+from linnet.workers.timeouts import within
+
+if TYPE_CHECKING:
+    from linnet.fleet.fleet import Fleet
 
 _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
@@ -159,9 +161,8 @@ class Job:
         ledger = self._parts.ledger
         with suppress(LinnetError):
             self._crew.wait_for_records(_FAREWELL)
-        made = Report(
-            self.address, self._spec, ledger.status(), ledger.workers(), self.trace, marks, list(notes)
-        )
+        told = [*self._crew.bill(), *notes]
+        made = Report(self.address, self._spec, ledger.status(), ledger.workers(), self.trace, marks, told)
         Path(path).write_text(made.html(), encoding="utf-8")
         return Path(path)
 
@@ -227,7 +228,7 @@ class Job:
             rebuild(self._parts, self._spec)
             ready = self._parts.ledger.resume()
         self._parts.queue.clear()
-        self._parts.queue.put([Entry(name, self._spec.priority(name)) for name in ready])
+        self._parts.queue.put(self._spec.entries(ready))
         if workers is not None:
             self._crew.policy = policy_of(workers)
         self.provision()
@@ -300,7 +301,7 @@ def submit(
     ledger: str | None = None,
     queue: str | None = None,
     workers: int | tuple[int, int] | Policy = 2,
-    launcher: str | Launcher | None = "processes",
+    launcher: str | Launcher | Fleet | None = "processes",
     limits: Limits | None = None,
     options: Options | None = None,
     name: str | None = None,
@@ -331,14 +332,14 @@ def submit(
     spec = job_spec(bound, inputs, options, asked, gate)
     if limits.memory is not None:
         check_memory(spec, limits.memory)
-    made = make_launcher(launcher) if isinstance(launcher, str) else launcher
+    made = as_launcher(launcher)
     parts = claimed(address, spec)
     try:
         spec = borrowing(spec, inputs, parts.store, keeper)
         store_inputs(parts, spec, inputs)
         parts.store.put(spec_key(address.job), [spec.to_bytes()])
         if spec.total:
-            parts.queue.put([Entry("@", spec.priority("@"))])
+            parts.queue.put(spec.entries(["@"]))
         roots = places(spec.program) if files is None else files
         job = Job(parts, spec, made, policy, limits, spec.options.imports, roots)
         job.provision()
@@ -352,7 +353,7 @@ def attach(
     address: str,
     *,
     workers: int | tuple[int, int] | Policy = 0,
-    launcher: str | Launcher | None = "processes",
+    launcher: str | Launcher | Fleet | None = "processes",
     limits: Limits | None = None,
     imports: Sequence[str] = (),
     files: Sequence[str] = (),
@@ -368,7 +369,7 @@ def attach(
     policy = policy_of(workers or 1)
     with within(_ANSWER):
         parts, spec = reopened(address)
-    made = make_launcher(launcher) if isinstance(launcher, str) else launcher
+    made = as_launcher(launcher)
     job = Job(parts, spec, made, policy, limits, imports, files)
     if workers:
         job.provision()

@@ -17,14 +17,14 @@ from linnet.errors import JobError, LinnetError
 from linnet.programs import Task
 from linnet.workers.embedded import HeldLedgerError
 from linnet.workers.files import check_files
-from linnet.workers.launcher import Killing, Launcher, Limits
+from linnet.workers.job_parts import Parts
+from linnet.workers.launcher import Billing, Killing, Launcher, Limits
 from linnet.workers.names import named
-from linnet.workers.parts import Parts
-from linnet.workers.patience import within
 from linnet.workers.provisioner import Policy, Sample, Trials, note_ended, provision
 from linnet.workers.report import kernel_counts, slow_tasks, total
 from linnet.workers.serving import check_imports
 from linnet.workers.spec import JobSpec
+from linnet.workers.timeouts import within
 
 _PERIOD = 0.5
 """Seconds between looks of the provisioner."""
@@ -54,7 +54,8 @@ class Crew:
         files: Sequence[str],
     ) -> None:
         self._parts, self._spec = parts, spec
-        self._launcher, self.policy = launcher, policy
+        self._launcher = launcher
+        self.policy: Policy = policy
         self._limits, self._imports, self._files = limits, imports, files
         self._stop, self._reprieve = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -67,6 +68,15 @@ class Crew:
         self._warned: set[str] = set()
         self.trace: list[Sample] = []
         """What the provisioner saw, about twice a second."""
+
+    def bill(self) -> list[tuple[str, str]]:
+        """What the servers cost, for the report, if the launcher knows."""
+        if not isinstance(self._launcher, Billing):
+            return []
+        dollars, hours, servers, lost = self._launcher.bill
+        return [
+            ("bill", f"{dollars:.4f} dollars: {servers} servers, {lost} lost, {hours:.4g} hours together")
+        ]
 
     # ---- while the job runs
 

@@ -14,8 +14,8 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from linnet.errors import InputError, JobError, UnknownKernelError
-from linnet.kernels import files as file_kernels
 from linnet.kernels import get as get_kernel
+from linnet.kernels.arrays import files as file_kernels
 from linnet.programs import TileProgram
 from linnet.programs.grammar import Attribute
 from linnet.programs.statements import Statement

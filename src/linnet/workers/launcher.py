@@ -121,6 +121,16 @@ class Killing(Protocol):
         ...
 
 
+@runtime_checkable
+class Billing(Protocol):
+    """A launcher whose workers cost money."""
+
+    @property
+    def bill(self) -> tuple[float, float, int, int]:
+        """Dollars, hours of servers, servers, and how many of these were lost, so far."""
+        ...
+
+
 def worker_names(count: int) -> list[str]:
     """Names for new workers, which no others have.
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from linnet.errors import InputError, LinnetError
+from linnet.workers.job_parts import Parts
 from linnet.workers.launcher import Launcher, Limits, Order, worker_names
 from linnet.workers.ledger import Status
-from linnet.workers.parts import Parts
 
 FAILURES = 6
 """Times in a row that workers fail before no more are started."""

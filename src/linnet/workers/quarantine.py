@@ -133,8 +133,8 @@ class Quarantine:
 
 def main() -> None:
     """Compute the task that is described on standard input."""
+    from linnet.workers.begin_tasks import told
     from linnet.workers.serving import import_kernels, limit_memory
-    from linnet.workers.taking import told
 
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})  # a worker blocks them
     if sys.platform.startswith("linux"):

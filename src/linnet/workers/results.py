@@ -9,7 +9,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from linnet.programs import Out, Task
 from linnet.programs.outputs import Outputs
 from linnet.tiles import Index, Tile, TiledArray, TileKey
 from linnet.tiles.codec import decoded
+from linnet.workers.job_parts import Parts
 from linnet.workers.names import name_of
-from linnet.workers.parts import Parts
 from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.store import Store
 
 _PAGE = 1000
 _ATTEMPTED = re.compile(r"[^/]+/([^/]+)/(-|[0-9]+(?:\.[0-9]+)*)=([0-9]+)")
@@ -39,9 +40,9 @@ class StoredTiles(Mapping[Index, Tile]):
     def __init__(self, parts: Parts, spec: JobSpec, array: str) -> None:
         if spec.gate is not None and second_counts(parts, spec):
             array = spec.gate.instead.get(array, array)
-        self.store = parts.store
+        self.store: Store = parts.store
         """Where they are."""
-        self.folder = parts.folder
+        self.folder: str = parts.folder
         """That of the job that wrote them."""
         self.array = array
         """What it calls the output."""
@@ -132,7 +133,10 @@ def arrays_by(maker: Callable[[TiledArray], Any]) -> None:
     _makers[:] = [maker]
 
 
-def arranged_in(kind: Any) -> Any:
+Kind = TypeVar("Kind", bound=type[Any])
+
+
+def arranged_in(kind: Kind) -> Kind:
     """Let results that were asked for in a class of named tuples be given in it; returns the class."""
     _kinds[kind.__name__, tuple(kind._fields)] = kind
     return kind

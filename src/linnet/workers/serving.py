@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import resource
 import time
 from collections.abc import Callable, Sequence
@@ -12,16 +13,16 @@ from typing import cast
 import threadpoolctl
 
 from linnet.errors import JobError
-from linnet.kernels.blas import one_blas_thread
-from linnet.kernels.callables import allow
+from linnet.kernels.arrays.user_functions import allow
 from linnet.kernels.compiled import identity
-from linnet.kernels.fortran import routine
+from linnet.machine.blas_threads import one_blas_thread
+from linnet.machine.fortran import routine
 from linnet.tiles.amounts import total_memory
 from linnet.tiles.codec import Compression
 from linnet.workers.cache import TileCache, cache_for
 from linnet.workers.files import check_files
+from linnet.workers.job_parts import Parts, reopened
 from linnet.workers.launcher import Limits
-from linnet.workers.parts import Parts, reopened
 from linnet.workers.spec import JobSpec
 from linnet.workers.store import Store
 from linnet.workers.stores.delayed import Delayed
@@ -118,10 +119,16 @@ def warm_up(spec: JobSpec) -> None:
 
 
 def blas_core() -> str:
-    """The names of the BLAS core and of the compiled core in use: with others, bits may differ."""
-    libraries: list[dict[str, str]] = threadpoolctl.threadpool_info()
-    found = {f"{each['internal_api']}/{each.get('architecture', '')}" for each in libraries}
-    return " ".join([*sorted(found), identity()])
+    """The names of the BLAS core and of the compiled core in use: with others, bits may differ.
+
+    What other libraries of the process brought along (OpenMP of scikit-learn, MKL of PyTorch) runs no kernel.
+    """
+    libraries: list[dict[str, str]] = [
+        each for each in threadpoolctl.threadpool_info() if each["user_api"] == "blas"
+    ]
+    own = [each for each in libraries if re.search("numpy|scipy", each["filepath"])]
+    cores = {f"{each['internal_api']}/{each.get('architecture', '')}" for each in own or libraries}
+    return " ".join([*sorted(cores), identity()])
 
 
 def check_blas(spec: JobSpec, any_blas: bool) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -22,9 +22,10 @@ from linnet.programs import BoundProgram, In, TileProgram
 from linnet.programs.framing import framed, unframed
 from linnet.programs.urgency import Weights, priority
 from linnet.tiles import Index, Layout, TiledArray, TileKey
-from linnet.workers.gate import Gate
 from linnet.workers.launcher import check_number, check_texts
-from linnet.workers.names import Seed, name_of, named
+from linnet.workers.names import Seed, is_name, name_of, named
+from linnet.workers.queue import Entry
+from linnet.workers.second_parts import Gate
 
 MARK = b"LNTJ"
 VERSION = 3
@@ -196,6 +197,10 @@ class JobSpec:
         if isinstance(task, Seed) or task.statement >= len(self.weights):
             return 2**60
         return priority(self.weights[task.statement], task.indices)
+
+    def entries(self, names: Iterable[str]) -> list[Entry]:
+        """What is ready, for the queue; without names that nobody could have told honestly."""
+        return [Entry(name, self.priority(name)) for name in names if is_name(name)]
 
     def to_bytes(self) -> bytes:
         """As it is stored."""

@@ -22,19 +22,19 @@ from contextlib import suppress
 from typing import Literal
 
 from linnet.errors import AddressError, LinnetError, StoreError
-from linnet.kernels.blas import limit_this_thread
+from linnet.machine.blas_threads import limit_this_thread
 from linnet.programs import Task
 from linnet.workers.attempt import Attempt, Batch, Calls
-from linnet.workers.completion import Completions
-from linnet.workers.holding import Holding
+from linnet.workers.begin_tasks import Taker
+from linnet.workers.end_tasks import Completions
+from linnet.workers.held_tasks import Holding
+from linnet.workers.job_parts import Parts
 from linnet.workers.launcher import Limits, worker_names
 from linnet.workers.ledger import SLOW, Status
-from linnet.workers.parts import Parts
 from linnet.workers.quarantine import Interrupted, Quarantine, too_slow
 from linnet.workers.spec import JobSpec
-from linnet.workers.taking import Taker
-from linnet.workers.telling import Teller
 from linnet.workers.traffic import Traffic
+from linnet.workers.worker_events import Teller
 
 Ending = Literal["finished", "halted", "idle", "time is up", "told to stop"]
 
@@ -74,7 +74,7 @@ class Worker:
         files: Sequence[str] = (),
     ) -> None:
         self._limits = limits
-        self.name = name or worker_names(1)[0]
+        self.name: str = name or worker_names(1)[0]
         self._ledger, self._queue = parts.ledger, parts.queue
         self._spec, self._options = spec, spec.options
         self._traffic = traffic

@@ -6,7 +6,7 @@ import ctypes
 import functools
 from pathlib import Path
 
-from linnet.tiles.libraries import loaded
+from linnet.machine.libraries import loaded
 
 
 @functools.cache

@@ -19,7 +19,7 @@ import numpy as np
 import xxhash
 from numpy.typing import DTypeLike, NDArray
 
-from linnet.engines.driving_tiles import check_reach
+from linnet.engines.driven.tiles import check_reach
 from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.lifetime import Lifetime
 from linnet.engines.mpi import news
@@ -82,14 +82,14 @@ class MPI:
                 "knows those that come with Linnet"
             )
         self._root, cores = connected()
-        self.memory = None if memory is None else amount(memory)
+        self.memory: int | None = None if memory is None else amount(memory)
         self.policy = policy
         nodes = [Node(workers or each, self.memory) for each in cores]
-        self.cluster = Cluster(nodes)
+        self.cluster: Cluster = Cluster(nodes)
         """The ranks, as plans see them."""
-        self.workers = self.cluster.workers
+        self.workers: int = self.cluster.workers
         """Tasks that run side by side, on all ranks together."""
-        self.checkpoint = None if checkpoint is None else os.path.abspath(checkpoint)
+        self.checkpoint: str | None = None if checkpoint is None else os.path.abspath(checkpoint)
         self.every = every
         self._life = Lifetime()
         self._names: dict[str, int] = {}

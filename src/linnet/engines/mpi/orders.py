@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.errors import JobError, MissingExtraError
-from linnet.kernels import Kernel, callables, registry
+from linnet.kernels import Kernel, registry
 from linnet.kernels import get as get_kernel
+from linnet.kernels.arrays import user_functions
 from linnet.planning.cluster import Cluster, Link, Node
 from linnet.programs import BoundProgram, TileProgram
 from linnet.programs.grammar import Attribute
@@ -175,7 +176,7 @@ def code_of(bound: BoundProgram) -> tuple[tuple[str, ...], bytes]:
         else:
             kernels.append(known)
         for _, value in statement.run.keywords:
-            if isinstance(value, Attribute) and isinstance(value.value, callables.Name):
+            if isinstance(value, Attribute) and isinstance(value.value, user_functions.Name):
                 name = str(value.value)
                 if ":" in name and _importable(name.partition(":")[0]):
                     modules[name.partition(":")[0]] = None
@@ -229,10 +230,10 @@ def learn(order: Order) -> tuple[Any, ...]:
                 f"kernels of the program are in {module!r}, which cannot be imported on every rank: {error}; "
                 "install it where they run, or put it beside the script"
             ) from error
-        callables.allow(module)
+        user_functions.allow(module)
     if not order.code:
         return ()
     kernels, functions = pickle.loads(order.code)
     for kernel in kernels:
         registry.adopt(kernel)
-    return tuple(callables.adopt(name, function) for name, function in functions.items())
+    return tuple(user_functions.adopt(name, function) for name, function in functions.items())

@@ -13,7 +13,6 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.engines.blas import blas_threads
 from linnet.engines.mpi import news
 from linnet.engines.mpi.checkpoint import Checkpoint
 from linnet.engines.mpi.derived import Derived, Plans, going_on
@@ -22,7 +21,8 @@ from linnet.engines.mpi.orders import Order, held_inputs, learn, read_order
 from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.work import Work
 from linnet.engines.pool import POOL
-from linnet.engines.telling import Telling
+from linnet.engines.run_events import Telling
+from linnet.engines.worker_blas import blas_threads
 from linnet.errors import LinnetError
 from linnet.events import Progress
 from linnet.programs import Task
@@ -42,11 +42,13 @@ class Part:
         out: Mapping[str, TiledArray],
     ) -> None:
         node = derived.cluster.nodes[peers.rank]
-        self._peers, self.number, self.derived = peers, number, derived
+        self._peers = peers
+        self.number: int = number
+        self.derived: Derived = derived
         self._told = news.Told(order.wanted)
         self._stack = ExitStack()
         self._checkpoint = Checkpoint(order.folder, order.name, peers.rank) if order.folder else None
-        self.work = Work(
+        self.work: Work = Work(
             derived,
             order,
             inputs,
@@ -195,8 +197,8 @@ class Runs:
 
     def __init__(self, peers: Peers) -> None:
         self.peers = peers
-        self.plans = Plans(peers.rank)
-        self.lock = threading.Lock()
+        self.plans: Plans = Plans(peers.rank)
+        self.lock: threading.Lock = threading.Lock()
         self._parts: dict[int, Part] = {}
         self._announced: set[int] = set()
         self._latest = 0

@@ -28,8 +28,11 @@ class Held:
         self, root: Root, rank: int, run: int, tile: int, name: str, value: Tile | None = None
     ) -> None:
         self._root = root
-        self.rank, self.run, self.tile, self.name = rank, run, tile, name
-        self.value = value
+        self.rank: int = rank
+        self.run: int = run
+        self.tile: int = tile
+        self.name: str = name
+        self.value: Tile | None = value
         """The tile itself, on rank 0."""
 
     def __del__(self) -> None:
@@ -42,9 +45,9 @@ class Root(Runs):
 
     def __init__(self, peers: Peers) -> None:
         super().__init__(peers)
-        self.key = f"mpi-{id(self)}"
+        self.key: str = f"mpi-{id(self)}"
         """What tells tiles on these ranks from others."""
-        self.names = [f"rank {rank}" for rank in range(peers.size)]
+        self.names: list[str] = [f"rank {rank}" for rank in range(peers.size)]
         """Of the ranks."""
         self.unneeded: deque[tuple[int, int, int]] = deque()
         """Tiles that ranks keep and that nobody holds: rank, run and number. Only ever appended to, so that

@@ -20,7 +20,7 @@ from linnet.engines.mpi.orders import Order
 from linnet.engines.mpi.parts import Part
 from linnet.engines.mpi.root import Held, Root
 from linnet.engines.remote_tiles import Parcel, RemoteOutputs, RemoteTiles
-from linnet.engines.telling import Telling
+from linnet.engines.run_events import Telling
 from linnet.errors import JobError, KernelError, LinAlgError, LinnetError, named_kind
 from linnet.events import Event, Sink
 from linnet.programs import BoundProgram, Out, Task

@@ -31,7 +31,7 @@ class RankTiles(TileStore):
         self._uses = uses
         self._collects = collects
         self._counting = threading.Lock()
-        self.held = 0
+        self.held: int = 0
         """Bytes of tiles that were made here or came here."""
         self.peak = 0
         """The most they have been."""
@@ -91,4 +91,4 @@ class RankTiles(TileStore):
     def _count(self, size: int) -> None:
         with self._counting:
             self.held += size
-            self.peak = max(self.peak, self.held)
+            self.peak: int = max(self.peak, self.held)

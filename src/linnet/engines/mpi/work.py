@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from linnet.engines.blas import BlasThreads
 from linnet.engines.execute import Done, Executor
 from linnet.engines.mpi.derived import Derived
 from linnet.engines.mpi.messages import Kind
@@ -24,7 +23,8 @@ from linnet.engines.mpi.orders import Order
 from linnet.engines.mpi.share import STORE, Share
 from linnet.engines.mpi.tiles import RankTiles
 from linnet.engines.pool import POOL
-from linnet.engines.telling import Telling
+from linnet.engines.run_events import Telling
+from linnet.engines.worker_blas import BlasThreads
 from linnet.kernels.surroundings import in_a_worker
 from linnet.programs import Task
 from linnet.tiles import Tile, TiledArray, TileKey
@@ -86,7 +86,7 @@ class Work:
         self._tell, self._blas, self._post = telling, blas, post
         self._rank = rank
         self._results = _Results(share, frozenset(order.placed), rank, saves=bool(order.folder))
-        self.tiles = RankTiles(derived.bound, inputs, out, self._uses, collects=rank == 0)
+        self.tiles: RankTiles = RankTiles(derived.bound, inputs, out, self._uses, collects=rank == 0)
         self._executor = Executor(derived.bound, derived.calls, derived.inputs, self.tiles)
         self._memory = memory
         self._limit = int(derived.peaks[rank]) if memory is None else memory
@@ -110,11 +110,11 @@ class Work:
         self._free = list(range(rank * workers, (rank + 1) * workers))[::-1]
         self._workers = workers
         self._stopping = self._over = False
-        self.done = 0
+        self.done: int = 0
         """Tasks finished."""
-        self.moved = 0
+        self.moved: int = 0
         """Bytes of tiles that came from other ranks."""
-        self.given = 0
+        self.given: int = 0
         """Bytes of inputs that came from rank 0."""
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)

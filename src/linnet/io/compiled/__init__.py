@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.tiles.libraries import loaded
+from linnet.machine.libraries import loaded
 
 LIBRARY = Path(__file__).with_name("fields.so")
 """Where the build puts the library; it is not there if no compiler was."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linnet.tiles.libraries import built_from, loaded
+from linnet.machine.libraries import built_from, loaded
 
 CHASE, SUBSTITUTE = (Path(__file__).with_name(name) for name in ("chase.so", "substitute.so"))
 """Where the build puts the libraries; they are not there if no compiler was."""

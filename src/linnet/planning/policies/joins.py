@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.planning.workload import Workload
+from linnet.programs.columns import vectorised
 from linnet.programs.expressions import names, substitute
 from linnet.programs.grammar import Expr
 from linnet.programs.statements import Access, Statement
-from linnet.programs.vectors import vectorised
 
 Numbers = NDArray[np.int64]
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.errors import DamagedLedgerError, JobError, StoreError
-from linnet.workers.patience import is_limited, seconds_left
+from linnet.workers.timeouts import is_limited, seconds_left
 
 _NETWORK = {
     "nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "lustre", "gpfs", "beegfs", "glusterfs",
@@ -54,7 +54,7 @@ class Database:
     """A database and its lock; may be used from several threads."""
 
     def __init__(self, path: str | os.PathLike[str], *, create: bool = False) -> None:
-        self.path = Path(path).absolute()
+        self.path: Path = Path(path).absolute()
         if not create and not self.path.exists():
             raise FileNotFoundError(str(self.path))
         _refuse_network(self.path.parent)

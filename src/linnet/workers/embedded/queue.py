@@ -29,7 +29,7 @@ class EmbeddedQueue:
     def __init__(self, database: Database, *, most_deliveries: int = 50) -> None:
         self._database = database
         self._most = most_deliveries
-        self.url = f"file://{database.path}"
+        self.url: str = f"file://{database.path}"
         self._empty: tuple[tuple[int, int], float] | None = None
         """As of which version there was nothing to lease, and until when there is not if nobody writes."""
         database.require(_SCHEMA)

@@ -60,7 +60,7 @@ class Upkeep:
         self._database = database
         self._identity = identity
         self._silence = silence
-        self.url = f"file://{database.path}"
+        self.url: str = f"file://{database.path}"
 
     # ---- the job
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import difflib
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from linnet.errors import InputError
 from linnet.workers.launcher import Launcher
+
+if TYPE_CHECKING:
+    from linnet.fleet.fleet import Fleet
 
 GROUP = "linnet.launchers"
 _BUILT_IN = {
@@ -31,3 +34,14 @@ def make_launcher(name: str, **options: Any) -> Launcher:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"no launcher named {name!r}{hint} (there are: {', '.join(sorted(known))})")
     return known[name].load()(**options)
+
+
+def as_launcher(given: str | Launcher | Fleet | None) -> Launcher | None:
+    """What the user gave for `launcher=`: a name, a fleet, or a launcher."""
+    if isinstance(given, str):
+        return make_launcher(given)
+    if given is not None and type(given).__module__.startswith("linnet.fleet."):
+        from linnet.workers.launchers.fleet import FleetLauncher
+
+        return FleetLauncher(cast("Fleet", given))
+    return cast("Launcher | None", given)

@@ -27,7 +27,7 @@ import msgpack
 
 from linnet.errors import StoreError, missing_extra
 from linnet.workers.address import without_secret
-from linnet.workers.patience import seconds_left
+from linnet.workers.timeouts import seconds_left
 
 PATIENCE = 60.0
 """Seconds that a call waits for a server that does not answer."""
@@ -89,8 +89,8 @@ class Script:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = _PRELUDE + text
-        self.digest = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
+        self.text: str = _PRELUDE + text
+        self.digest: str = hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest()
 
 
 class Connection:
@@ -109,9 +109,9 @@ class Connection:
         patience: float = PATIENCE,
         roles: Sequence[str] = ("LEDGER",),
     ) -> None:
-        self.url = shown(url)
+        self.url: str = shown(url)
         self._roles = roles
-        self.name = f"linnet:{{{job}}}:"
+        self.name: str = f"linnet:{{{job}}}:"
         """How all keys of jobs of this name begin."""
         self._prefix = (f"{self.name}{identity}:" if identity else self.name).encode()
         self._patience = patience

@@ -46,7 +46,7 @@ class RedisLedger:
         self._job, self._identity = job, identity
         self._name = f"{self._server.name}taken"
         self._silence = silence
-        self.url = self._server.url
+        self.url: str = self._server.url
 
     def __repr__(self) -> str:
         return f"RedisLedger({self.url}, job {self._job})"

@@ -186,7 +186,7 @@ class RedisQueue:
         # Unless it has a login of its own, it is where the ledger is.
         self._server = Connection(url, job, identity, patience=patience, roles=("QUEUE", "LEDGER"))
         self._most = most_deliveries
-        self.url = self._server.url
+        self.url: str = self._server.url
 
     def __repr__(self) -> str:
         return f"RedisQueue({self.url})"

@@ -50,7 +50,7 @@ class SqsQueue:
         self._prefix = parts.path.strip("/") or "linnet"
         if not parts.netloc:
             raise AddressError(f"{url} names no region: expected sqs://REGION/PREFIX")
-        self.url = f"sqs://{parts.netloc}/{self._prefix}"
+        self.url: str = f"sqs://{parts.netloc}/{self._prefix}"
         self._job = job
         self._most = most_deliveries
         self._client, self._refusals = _client(self.url, parts.netloc)
@@ -215,11 +215,28 @@ class SqsQueue:
         return sorted({message["Body"] for message in found})
 
     def clear(self) -> None:
-        gone = self._client.exceptions.QueueDoesNotExist
-        found = [self._do("purge_queue", gone, QueueUrl=place) for place in (*self._bands, self._dead)]
-        if None in found:  # somebody deleted them
-            self._make()
+        """SQS empties a queue at most once a minute; until then, what can be received is deleted.
+
+        Messages under lease come back then. They name tasks that are done, or are done twice.
+        """
+        gone, purged = (
+            getattr(self._client.exceptions, name) for name in ("QueueDoesNotExist", "PurgeQueueInProgress")
+        )
+        self._make()  # somebody may have deleted them
+        for place in (*self._bands, self._dead):
+            if self._do("purge_queue", (gone, purged), QueueUrl=place) is None:
+                self._drain(place, gone)
         self._ends.clear()
+
+    def _drain(self, place: str, gone: Any) -> None:
+        """Delete what can be received."""
+        ask: dict[str, Any] = {"MaxNumberOfMessages": _AT_ONCE, "VisibilityTimeout": 60}
+        while answer := self._do("receive_message", gone, QueueUrl=place, **ask):
+            got: list[Any] = answer.get("Messages", [])
+            if not got:
+                return
+            handles = [{"Id": str(i), "ReceiptHandle": each["ReceiptHandle"]} for i, each in enumerate(got)]
+            self._do("delete_message_batch", gone, QueueUrl=place, Entries=handles)
 
     def drop(self) -> None:
         gone = self._client.exceptions.QueueDoesNotExist

@@ -18,7 +18,7 @@ class Delayed:
     def __init__(self, store: Store, seconds: float) -> None:
         self._store = store
         self._seconds = seconds
-        self.url = store.url
+        self.url: str = store.url
 
     def put(self, key: str, parts: Sequence[Buffer]) -> None:
         time.sleep(self._seconds)

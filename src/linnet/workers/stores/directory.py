@@ -69,8 +69,8 @@ class DirectoryStore:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(path)
-        self.url = Path(self.path).as_uri()
+        self.path: str = os.path.abspath(path)
+        self.url: str = Path(self.path).as_uri()
         self._writing = os.path.join(self.path, WRITING)
         self._swept = time.monotonic() - SWEEP_SECONDS
         self._own: set[str] = set()

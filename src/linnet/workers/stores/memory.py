@@ -23,7 +23,7 @@ class MemoryStore:
     """
 
     def __init__(self, name: str = "") -> None:
-        self.url = f"memory://{name}"
+        self.url: str = f"memory://{name}"
         with _LOCK:
             self._held = _ALL.setdefault(name, {})
 

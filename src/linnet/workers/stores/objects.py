@@ -51,8 +51,8 @@ class ObjectStore:
     def __init__(self, url: str, options: Mapping[str, Any] | None = None) -> None:
         parts = urlsplit(url)
         given = {**dict(parse_qsl(parts.query)), **(options or {})}
-        self.url = _told(url, given)
-        self.patience = _seconds(given.pop("patience", PATIENCE))
+        self.url: str = _told(url, given)
+        self.patience: float = _seconds(given.pop("patience", PATIENCE))
         from_url, self._error = _obstore()
         self._answered = False
         # It is not to try again, since we do.

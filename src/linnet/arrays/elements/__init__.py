@@ -1,0 +1,1 @@
+"""What every function of arrays stands on: indexing, assignment, element-wise work, shapes, reductions."""

@@ -1,0 +1,404 @@
+"""Making arrays of other objects, and of one value: a number spread over a shape, that takes no memory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linnet.arrays.elements.core import FOREIGN, NUMPY, ArrayBase, as_node, at_hand, checked, recut_as, wrap
+from linnet.arrays.elements.elementwise import apply, cast, spread
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.argument_names import named_as
+from linnet.arrays.expression.builders import blocks, filled, permuted, recut
+from linnet.arrays.expression.nodes import Entry, Node, Piece, Source
+from linnet.arrays.expression.traced import traceable
+from linnet.futures import Future
+from linnet.tiles import Layout
+from linnet.tiles.layout import Boundaries
+
+if TYPE_CHECKING:
+    from linnet.arrays.array import Array
+
+# ---- what the functions of this chapter share
+
+
+def check_device(device: Any) -> None:
+    """Refuse devices other than the one there is."""
+    if device not in (None, "cpu"):
+        raise ValueError(f'device {device!r} is not known; the only device is "cpu"')
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+    """A shape as users write it: a number, or several."""
+    if isinstance(shape, ArrayBase):
+        shape = np.asarray(shape).tolist()
+    lengths = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    found = tuple(operator.index(length) for length in lengths)
+    if found and min(found) < 0:
+        raise ValueError(f"negative dimensions are not allowed, got shape {found}")
+    return found
+
+
+def made(
+    shape: tuple[int, ...],
+    dtype: np.dtype[Any],
+    chunks: Any,
+    small: Callable[[], Any],
+    large: Callable[[Layout], Node],
+) -> Any:
+    """An array made in memory if it is small, else lazily with the layout that `chunks=` asks for."""
+    checked(np.empty(0, dtype))
+    size = math.prod(shape) * dtype.itemsize
+    if size <= chunking.SMALL:
+        return wrap(recut_as(Source(np.asarray(small())), None if chunks == "auto" else chunks))
+    layout = chunking.normalized(chunks, shape, dtype)
+    if size <= chunking.SMALL * chunking.LINEAR and max(layout.grid) == 1 and at_hand():
+        return wrap(Source(np.asarray(small()), layout))
+    return wrap(large(layout))
+
+
+def positions(edges: Boundaries, start: int = 0) -> Node:
+    """The integers from `start`, as many as the boundaries span, cut there."""
+    starts = tuple(start + edge for edge in edges[:-1])
+    lengths = tuple(b - a for a, b in itertools.pairwise(edges))
+    piece = Piece("iota", (Entry(0, starts), Entry(0, lengths)))
+    return blocks((), (piece,), Layout((edges,)), np.int64)
+
+
+# ---- of other objects
+
+
+@named_as(np.asarray)
+def asarray(
+    obj: Any,
+    /,
+    dtype: Any = None,
+    order: Any = None,
+    *,
+    device: Any = None,
+    copy: Any = None,
+    chunks: Any = None,
+) -> Array:
+    """An array of anything NumPy can make one of; NumPy arrays share their memory unless `copy=True`.
+
+    Arrays of Dask and Cubed, sparse ones, columns and tables of pandas, polars and Arrow stay as they
+    are until tiles of them are asked for.
+
+    >>> asarray([[1, 2], [3, 4]], chunks=1).grid
+    (2, 2)
+    """
+    check_device(device)
+    wanted = None if dtype is None else np.dtype(dtype)
+    if wanted is not None:
+        checked(np.empty(0, wanted))
+    if isinstance(obj, Future):
+        obj = obj.result()
+    if isinstance(obj, ArrayBase):
+        if copy is False and chunks is None and wanted in (None, obj._node.dtype):
+            made: Any = obj
+            return made  # itself: what is written into it later must show
+        return wrap(recut_as(_converted(obj.__node__, wanted, copy), chunks))
+    convert = FOREIGN.get(type(obj).__module__.partition(".")[0])
+    if convert is not None and (made := convert(obj, chunks)) is not None:
+        if copy is False and isinstance(made, ArrayBase):
+            raise ValueError(f"a {type(obj).__name__} cannot become an array of tiles without a copy")
+        return asarray(made, dtype, copy=copy, chunks=chunks)
+    if isinstance(obj, list | tuple) and _holds_arrays(obj):
+        if copy is False:
+            raise ValueError("a sequence of arrays cannot become one array without a copy")
+        return wrap(recut_as(cast(_nested(obj), wanted) if wanted is not None else _nested(obj), chunks))
+    if (
+        hasattr(obj, "__dlpack__")
+        and not isinstance(obj, np.ndarray | np.generic)
+        and not hasattr(obj, "__array__")
+    ):
+        obj = np.from_dlpack(obj)  # pyright: ignore[reportArgumentType]
+    return wrap(recut_as(Source(checked(np.array(obj, dtype=wanted, copy=copy))), chunks))
+
+
+def _converted(node: Node, dtype: np.dtype[Any] | None, copy: Any) -> Node:
+    if dtype is not None and dtype != node.dtype:
+        if copy is False:
+            raise ValueError(f"an array of {node.dtype} cannot become one of {dtype} without a copy")
+        return cast(node, dtype)
+    if copy and isinstance(node, Source):
+        return Source(node.data.copy(), node._layout)
+    return node
+
+
+def _holds_arrays(obj: Any) -> bool:
+    return any(
+        isinstance(each, ArrayBase) or (isinstance(each, list | tuple) and _holds_arrays(each))
+        for each in obj
+    )
+
+
+def _nested(obj: Any) -> Node:
+    from linnet.arrays.elements.join_and_split import stack
+
+    if not isinstance(obj, list | tuple):
+        return as_node(obj)
+    return stack([wrap(_nested(each)) for each in obj]).__node__
+
+
+@named_as(np.array)
+def array(
+    obj: Any,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+    device: Any = None,
+    chunks: Any = None,
+) -> Array:
+    """An array of anything NumPy can make one of, with memory of its own unless `copy` is False or None."""
+    result = asarray(obj, dtype, device=device, copy=copy, chunks=chunks)
+    missing = ndmin - result.ndim
+    if missing <= 0:
+        return result
+    return wrap(permuted(result.__node__, (*(-1,) * missing, *range(result.ndim))))
+
+
+@named_as(np.asanyarray)
+def asanyarray(obj: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Array:
+    """The same as `asarray`: there are no subclasses."""
+    return asarray(obj, dtype, order, **keywords)
+
+
+@named_as(np.ascontiguousarray)
+def ascontiguousarray(obj: Any, dtype: Any = None) -> Array:
+    """The same as `asarray`, with at least one axis: how elements lie in memory is not the user's concern."""
+    return array(obj, dtype, copy=None, ndmin=1)
+
+
+@named_as(np.asfortranarray)
+def asfortranarray(obj: Any, dtype: Any = None) -> Array:
+    """The same as `asarray`: how elements lie in memory is not the user's concern."""
+    return asarray(obj, dtype)
+
+
+@named_as(np.asarray_chkfinite)
+def asarray_chkfinite(obj: Any, dtype: Any = None, order: Any = None) -> Array:
+    """The array, computed to make sure that it holds neither NaN nor infinity."""
+    result = asarray(obj, dtype)
+    if result.dtype.kind in "fc" and not bool(NUMPY[np.all](apply(np.isfinite, result))):
+        raise ValueError("array must not contain infs or NaNs")
+    return result
+
+
+@named_as(np.require)
+def require(obj: Any, dtype: Any = None, requirements: Any = None) -> Array:
+    """The same as `asarray`: how elements lie in memory is not the user's concern."""
+    return asarray(obj, dtype)
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None, chunks: Any = None) -> Array:
+    """An array that shares the memory of another library's."""
+    check_device(device)
+    if isinstance(x, ArrayBase):
+        return asarray(x, copy=copy, chunks=chunks)
+    data = np.from_dlpack(x)
+    return asarray(data.copy() if copy else data, chunks=chunks)
+
+
+def frombuffer(
+    buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, chunks: Any = None
+) -> Array:
+    """The bytes of a buffer as an array; memory is shared."""
+    return asarray(np.frombuffer(buffer, dtype, count, offset), chunks=chunks)
+
+
+@named_as(np.fromiter)
+def fromiter(iterable: Any, dtype: Any, count: int = -1, *, chunks: Any = None) -> Array:
+    """An array of what an iterator gives, one after another; it lies in memory."""
+    return asarray(np.fromiter(iterable, dtype, count), chunks=chunks)
+
+
+@traceable
+def copy(a: Any, order: Any = "K", subok: bool = False) -> Array:
+    """An array that shares nothing with another one."""
+    return asarray(a, copy=True)
+
+
+def _memory(a: Any) -> Any:
+    """The memory an array of somebody's lies in; an empty one where it is not computed yet."""
+    if not isinstance(a, ArrayBase):
+        return a
+    return a.__node__.data if isinstance(a.__node__, Source) else np.empty(0)
+
+
+def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether two arrays may lie in the same memory. What is not computed yet lies nowhere.
+
+    >>> data = np.zeros(3)
+    >>> may_share_memory(asarray(data), data), may_share_memory(asarray(data) + 1, data)
+    (True, False)
+    """
+    return np.may_share_memory(_memory(a), _memory(b), max_work=max_work)
+
+
+def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
+    """Whether two arrays have an element in the same place of memory."""
+    return np.shares_memory(_memory(a), _memory(b), max_work=-1 if max_work is None else max_work)
+
+
+# ---- of one value
+
+
+@traceable
+def full(
+    shape: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "C",
+    *,
+    device: Any = None,
+    chunks: Any = "auto",
+) -> Array:
+    """One value everywhere; a value with axes is broadcast.
+
+    >>> full((2, 3), 7).compute()
+    array([[7, 7, 7],
+           [7, 7, 7]])
+    """
+    check_device(device)
+    lengths = shape_of(shape)
+    if isinstance(fill_value, ArrayBase) or np.ndim(fill_value):
+        value = as_node(fill_value)
+        kind = value.dtype if dtype is None else np.dtype(dtype)
+        layout = chunking.normalized(chunks, lengths, kind)
+        return wrap(recut(spread(cast(value, kind), lengths, layout), layout))
+    number = np.empty((), np.asarray(fill_value).dtype if dtype is None else dtype)
+    np.copyto(number, fill_value, casting="unsafe")
+    return made(
+        lengths,
+        checked(number).dtype,
+        chunks,
+        lambda: np.full(lengths, number, number.dtype),
+        lambda layout: filled(lengths, number, number.dtype, layout),
+    )
+
+
+def zeros(
+    shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, chunks: Any = "auto"
+) -> Array:
+    """Zeros everywhere."""
+    return full(shape, np.zeros((), float if dtype is None else dtype), device=device, chunks=chunks)
+
+
+def ones(
+    shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, chunks: Any = "auto"
+) -> Array:
+    """Ones everywhere."""
+    return full(shape, np.ones((), dtype), device=device, chunks=chunks)
+
+
+def empty(
+    shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, chunks: Any = "auto"
+) -> Array:
+    """The same as `zeros`: tiles are never shown before something is in them."""
+    return zeros(shape, dtype, device=device, chunks=chunks)
+
+
+@traceable
+def full_like(
+    a: Any,
+    fill_value: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Array:
+    """One value everywhere, in the shape, the dtype and the tiles of another array."""
+    like = as_node(a)
+    lengths = like.shape if shape is None else shape_of(shape)
+    kind = like.dtype if dtype is None else np.dtype(dtype)
+    if chunks is None:
+        chunks = chunking.sizes(like.layout) if lengths == like.shape and math.prod(like.grid) > 1 else "auto"
+    return full(lengths, fill_value, kind, device=device, chunks=chunks)
+
+
+@traceable
+def zeros_like(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Array:
+    """Zeros in the shape, the dtype and the tiles of another array."""
+    zero = np.zeros((), as_node(a).dtype if dtype is None else dtype)
+    return full_like(a, zero, dtype, shape=shape, device=device, chunks=chunks)
+
+
+@traceable
+def ones_like(
+    a: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Array:
+    """Ones in the shape, the dtype and the tiles of another array."""
+    return full_like(a, 1, dtype, shape=shape, device=device, chunks=chunks)
+
+
+@traceable
+def empty_like(
+    prototype: Any,
+    dtype: Any = None,
+    order: Any = "K",
+    subok: bool = True,
+    shape: Any = None,
+    *,
+    device: Any = None,
+    chunks: Any = None,
+) -> Array:
+    """The same as `zeros_like`: tiles are never shown before something is in them."""
+    return zeros_like(prototype, dtype, shape=shape, device=device, chunks=chunks)
+
+
+__all__ = [
+    "array",
+    "asanyarray",
+    "asarray",
+    "asarray_chkfinite",
+    "ascontiguousarray",
+    "asfortranarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "frombuffer",
+    "fromiter",
+    "full",
+    "full_like",
+    "may_share_memory",
+    "ones",
+    "ones_like",
+    "require",
+    "shares_memory",
+    "zeros",
+    "zeros_like",
+]
+for _name in __all__:
+    if hasattr(np, _name):
+        NUMPY[getattr(np, _name)] = globals()[_name]
+
+METHODS: dict[str, Any] = {}

@@ -1,0 +1,433 @@
+"""Reductions: sums, extremes, moments, and what is made of them.
+
+Every reduction is a fold over tiles; folds of the same operand over the same axes share one pass
+(see `graph`), so a mean and a variance read their data once.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from typing import cast as typed_as
+
+import numpy as np
+
+from linnet.arrays.elements.core import (
+    NUMPY,
+    ArrayBase,
+    F,
+    as_node,
+    axes_of,
+    direct,
+    is_small,
+    names_nothing,
+    wrap,
+    wrapped,
+    wrapped_all,
+)
+from linnet.arrays.elements.elementwise import cast, chosen, placed, spread
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.argument_names import Names
+from linnet.arrays.expression.builders import constant, folded, mapped
+from linnet.arrays.expression.nodes import Node, Source
+from linnet.arrays.expression.traced import Traced
+from linnet.arrays.lowering.evaluate import computed
+
+if TYPE_CHECKING:
+    from linnet.arrays.array import Array
+
+_PLAIN = frozenset(["axis", "keepdims"])
+"""Keywords that methods of NumPy's arrays understand as its functions do, and that are no arrays."""
+
+
+def reduction(*functions: Any, out_at: int | None = None, small: Any = None) -> Callable[[F], F]:
+    """Mark a reduction: small and empty arrays go to NumPy, `out=` is seen to here.
+
+    `out_at` is the position of `out` among the arguments, None if it can only be a keyword; `small`
+    computes small arrays (default: the first function of NumPy's).
+    """
+
+    def mark(function: F) -> F:
+        straight = small or functions[0]
+        method = None if small else getattr(np.ndarray, straight.__name__, None)
+        names = Names(function, functions[0] if functions else straight)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            out = None
+            try:
+                if len(args) == 1 and method is not None and kwargs.keys() <= _PLAIN:
+                    # The common case first: what stands below takes as long as NumPy for a few numbers.
+                    node = getattr(args[0], "_node", None)
+                    if type(node) is Source and is_small(node, chunking.LINEAR):
+                        return wrapped(method(node.data, **kwargs))
+                if kwargs:
+                    args, kwargs = names.placed(args, kwargs)
+                out = kwargs.pop("out", None)
+                if out_at is not None and len(args) > out_at:
+                    out = args[out_at]
+                    args = (*args[:out_at], None, *args[out_at + 1 :])
+                result = direct(straight, args, kwargs, chunking.LINEAR)
+                if result is NotImplemented:
+                    empty = bool(args) and isinstance(args[0], ArrayBase) and 0 in args[0].__node__.shape
+                    result = _empty(straight, args, kwargs) if empty else function(*args, **kwargs)
+                return result if out is None else into(result, out, function.__name__)
+            except Traced as found:
+                traced = found
+            return traced.apply(call, args, kwargs if out is None else {**kwargs, "out": out})
+
+        for each in functions:
+            NUMPY[each] = call
+        return typed_as("F", call)
+
+    return mark
+
+
+def into(result: Any, out: Any, name: str) -> Any:
+    """A result under `out=`: of the same shape exactly."""
+    out = out[0] if isinstance(out, tuple) else out
+    if hasattr(out, "shape") and out.shape != result.shape:
+        raise ValueError(f"{name}: the result has shape {result.shape}, and out= has {out.shape}")
+    return placed(result, out, True, name)
+
+
+def _empty(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """NumPy's own answer, or error, where there are no elements."""
+
+    def plain(item: Any) -> Any:
+        return computed([item.__node__])[0] if isinstance(item, ArrayBase) else item
+
+    made = function(*map(plain, args), **{name: plain(value) for name, value in kwargs.items()})
+    return wrapped_all(made)
+
+
+def masked(node: Node, where: Any, other: Any) -> Node:
+    """The node with another value where the mask does not hold."""
+    if where is True or where is np._NoValue:
+        return node
+    mask = as_node(where)
+    mask = mask if mask.dtype == bool else cast(mask, bool)
+    if np.broadcast_shapes(mask.shape, node.shape) != node.shape:
+        node = spread(node, np.broadcast_shapes(mask.shape, node.shape))
+    return chosen(mask, node, constant(np.asarray(other).astype(node.dtype)), node.dtype)
+
+
+def _is_given(value: Any) -> bool:
+    return value is not np._NoValue and value is not None
+
+
+def fold_ufunc(
+    x: Any,
+    ufunc: np.ufunc,
+    kind: str,
+    axis: Any,
+    dtype: Any = None,
+    keepdims: Any = False,
+    initial: Any = np._NoValue,
+    where: Any = True,
+) -> Any:
+    """`ufunc.reduce` for a ufunc that has a fold."""
+    node = as_node(x)
+    axes = () if names_nothing(axis, node.ndim) else axes_of(axis, node.ndim)
+    result = np.dtype(ufunc.reduce(np.zeros((1,), node.dtype), dtype=dtype).dtype)
+    inner = result if dtype is not None or ufunc in (np.add, np.multiply) else None
+    if kind == "sum" and result == np.float16:
+        inner = np.dtype(np.float32)
+    if kind == "prod" and result.kind in "fc":
+        kind = "product"
+    # Where the mask does not hold nothing is added; a largest element may be compared with `initial` often.
+    other = None if initial is None else ufunc.identity
+    if other is None and _is_given(initial):
+        other = initial
+    hidden = where is not True and where is not np._NoValue
+    if other is None and hidden:
+        raise ValueError(without_identity(ufunc))
+    if hidden:
+        node = cast(node, result)
+    node = masked(node, where, other)
+    folding = folded(node, kind, axes, result, keepdims=is_set(keepdims), inner=inner)
+    if not _is_given(initial):
+        return wrap(folding)
+    return wrap(mapped(ufunc.__name__, [folding, constant(initial, result)], result))
+
+
+def without_identity(ufunc: np.ufunc) -> str:
+    """What NumPy says of a mask where there may be nothing to begin with."""
+    return (
+        f"reduction operation '{ufunc.__name__}' does not have an identity, "
+        "so to use a where mask one has to specify 'initial'"
+    )
+
+
+def is_set(keepdims: Any) -> bool:
+    """Whether `keepdims` was given, and true."""
+    return keepdims is not np._NoValue and bool(keepdims)
+
+
+NOT_GIVEN = np._NoValue
+"""NumPy's mark of an argument that was not given."""
+
+
+@reduction(np.sum, out_at=3)
+def sum(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
+) -> Array:
+    """The sum over axes; tiles are summed pairwise.
+
+    >>> from linnet.arrays.elements.creation import asarray
+    >>> sum(asarray([[1, 2], [3, 4]], chunks=1), axis=0).compute()
+    array([4, 6])
+    """
+    return fold_ufunc(x, np.add, "sum", axis, dtype, keepdims, initial, where)
+
+
+@reduction(np.prod, out_at=3)
+def prod(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
+) -> Array:
+    """The product over axes."""
+    return fold_ufunc(x, np.multiply, "prod", axis, dtype, keepdims, initial, where)
+
+
+@reduction(np.max, np.amax, out_at=2)
+def max(
+    x: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
+) -> Array:
+    """The largest element over axes; NaN if there is one."""
+    return fold_ufunc(x, np.maximum, "max", axis, None, keepdims, initial, where)
+
+
+@reduction(np.min, np.amin, out_at=2)
+def min(
+    x: Any,
+    axis: Any = None,
+    out: Any = None,
+    keepdims: Any = False,
+    initial: Any = NOT_GIVEN,
+    where: Any = True,
+) -> Array:
+    """The smallest element over axes; NaN if there is one."""
+    return fold_ufunc(x, np.minimum, "min", axis, None, keepdims, initial, where)
+
+
+@reduction(np.all, out_at=2)
+def all(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Array:
+    """Whether all elements are true."""
+    return fold_ufunc(x, np.logical_and, "all", axis, None, keepdims, NOT_GIVEN, where)
+
+
+@reduction(np.any, out_at=2)
+def any(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Array:
+    """Whether some element is true."""
+    return fold_ufunc(x, np.logical_or, "any", axis, None, keepdims, NOT_GIVEN, where)
+
+
+@reduction(np.count_nonzero)
+def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Array:
+    """How many elements are not zero."""
+    node = as_node(x)
+    axes = () if names_nothing(axis, node.ndim) else axes_of(axis, node.ndim)
+    return wrap(folded(node, "count", axes, np.intp, keepdims=is_set(keepdims)))
+
+
+@reduction(np.ptp, out_at=2)
+def ptp(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Array:
+    """The largest element minus the smallest, both found in one pass."""
+    high, low = max(x, axis, None, keepdims), min(x, axis, None, keepdims)
+    return high - low
+
+
+# ---- moments
+
+
+@reduction(np.mean, out_at=3)
+def mean(
+    x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
+) -> Array:
+    """The mean over axes."""
+    node = as_node(x)
+    axes = axes_of(axis, node.ndim)
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        from linnet.arrays.elements.integer_moments import integer_mean
+
+        return wrap(integer_mean(node, axes, np.dtype(dtype), is_set(keepdims), where))
+    result = np.dtype(np.mean(np.ones((1,), node.dtype), dtype=dtype).dtype)
+    inner = np.dtype("f4") if result == np.float16 and dtype is None else result
+    keep = is_set(keepdims)
+    total = folded(
+        masked(cast(node, inner) if where is not True else node, where, 0),
+        "sum",
+        axes,
+        inner,
+        keepdims=keep,
+        inner=inner,
+    )
+    count = counted(node, axes, where, keep)
+    made = mapped("divide", [total, cast(count, _counting(inner))], inner)
+    return wrap(cast(made, result))
+
+
+def less(count: Node, ddof: Any) -> Node:
+    """A count without the degrees of freedom that are gone, and not below 0."""
+    rest = mapped("subtract", [count, constant(ddof, count.dtype)], count.dtype)
+    return mapped("maximum", [rest, constant(0, count.dtype)], count.dtype)
+
+
+def counted(node: Node, axes: tuple[int, ...], where: Any, keepdims: bool) -> Node:
+    """How many elements each result is made of."""
+    if where is True or where is NOT_GIVEN:
+        return constant(math.prod(node.shape[axis] for axis in axes))
+    mask = spread(as_node(where), node.shape, node.layout)
+    return folded(mask, "count", axes, np.intp, keepdims=keepdims)
+
+
+def _counting(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype to divide by a count in."""
+    return np.dtype(np.int64) if dtype.kind == "m" else np.dtype(dtype.type(0).real.dtype)
+
+
+@reduction(np.var, out_at=3)
+def var(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
+) -> Array:
+    """The variance over axes: squared distances from the mean, over count - `correction` (or `ddof`)."""
+    return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, False)
+
+
+@reduction(np.std, out_at=3)
+def std(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    *,
+    where: Any = True,
+    mean: Any = NOT_GIVEN,
+    correction: Any = NOT_GIVEN,
+) -> Array:
+    """The standard deviation over axes: the root of `var`."""
+    return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, True)
+
+
+def corrected(ddof: Any, correction: Any) -> Any:
+    """What is taken off the count: NumPy's `ddof`, or the standard's `correction`."""
+    if correction is NOT_GIVEN:
+        return ddof
+    if ddof != 0:
+        raise ValueError("ddof and correction can't be provided simultaneously.")
+    return correction
+
+
+def _spread_about_mean(
+    x: Any,
+    axis: Any,
+    dtype: Any,
+    ddof: Any,
+    keepdims: Any,
+    where: Any,
+    mean: Any,
+    correction: Any,
+    root: bool,
+) -> Any:
+    ddof = corrected(ddof, correction)
+    node = as_node(x)
+    axes = axes_of(axis, node.ndim)
+    if dtype is not None and np.dtype(dtype).kind in "biu":
+        from linnet.arrays.elements.integer_moments import integer_variance
+
+        keep = is_set(keepdims)
+        return wrap(integer_variance(node, axes, np.dtype(dtype), ddof, keep, where, mean, root))
+    result = np.dtype(np.var(np.ones((1,), node.dtype), dtype=dtype).dtype)
+    real_of_complex = node.dtype.kind == "c" and dtype is not None and np.dtype(dtype).kind != "c"
+    if (where is True or where is NOT_GIVEN) and mean is NOT_GIVEN and not real_of_complex:
+        inner = None if dtype is None else np.dtype(dtype)
+        made = folded(
+            node, "moments", axes, result, keepdims=is_set(keepdims), inner=inner, ddof=float(ddof), root=root
+        )
+        return wrap(made)
+    return wrap(squared_distances(node, axes, result, dtype, ddof, is_set(keepdims), where, mean, root))
+
+
+def squared_distances(
+    node: Node,
+    axes: tuple[int, ...],
+    result: np.dtype[Any],
+    dtype: Any,
+    ddof: Any,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    root: bool,
+) -> Node:
+    """A variance in two passes: where the mean is given, or elements are left out.
+
+    A real dtype makes the mean of complex numbers real, as in NumPy; the distances from it stay complex.
+    """
+    inner = np.result_type(node.dtype if dtype is None else dtype, np.float32)
+    inner = np.dtype(np.float64) if node.dtype.kind in "biu" and dtype is None else inner
+    given, node = node, cast(node, inner)
+    if mean is NOT_GIVEN:
+        total = folded(masked(node, where, 0), "sum", axes, inner, keepdims=True, inner=inner)
+        kept = cast(counted(node, axes, where, True), _counting(inner))
+        centre: Node = mapped("divide", [total, kept], inner)
+    else:
+        centre = cast(as_node(mean), inner)
+    real = np.zeros((), inner).real.dtype
+    kind = np.result_type(given.dtype, inner) if given.dtype.kind == "c" else inner
+    away = mapped("subtract", [cast(given, kind), centre], kind)
+    if kind.kind == "c":
+        product = mapped("multiply", [away, mapped("conjugate", [away], kind)], kind)
+        squares = cast(mapped("real", [product], np.zeros((), kind).real.dtype), real)
+    else:
+        squares = mapped("square", [away], real)
+    total = folded(masked(squares, where, 0), "sum", axes, real, keepdims=keepdims, inner=real)
+    count = less(cast(counted(node, axes, where, keepdims), real), ddof)
+    made = mapped("divide", [total, count], real)
+    return cast(mapped("sqrt", [made], real) if root else made, result)
+
+
+amax: Callable[..., Array] = max
+amin: Callable[..., Array] = min
+
+METHODS: dict[str, Any] = {
+    "all": all,
+    "any": any,
+    "max": max,
+    "mean": mean,
+    "min": min,
+    "prod": prod,
+    "std": std,
+    "sum": sum,
+    "var": var,
+}
+__all__ = [*METHODS, "amax", "amin", "count_nonzero", "ptp"]  # pyright: ignore[reportUnsupportedDunderAll]

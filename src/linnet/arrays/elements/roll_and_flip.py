@@ -1,0 +1,357 @@
+"""Elements in other places: rolled, flipped, repeated, inserted, deleted."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linnet.arrays.elements.core import NUMPY, as_node, axes_of, axis_of, chunked, listed, names_nothing, wrap
+from linnet.arrays.elements.creation import shape_of, zeros
+from linnet.arrays.elements.elementwise import cast, sample, spread
+from linnet.arrays.elements.join_and_split import concatenate, joined, part_of
+from linnet.arrays.elements.repeat_and_tile import again, stretched
+from linnet.arrays.elements.reshape import run_edges
+from linnet.arrays.elements.shapes import ravel, reshape, transpose
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.builders import blocks, concatenated, filled, mapped, permuted, sliced
+from linnet.arrays.expression.nodes import Along, Node, Operand, Piece, Source
+from linnet.arrays.lowering.evaluate import computed
+from linnet.tiles import Layout
+
+if TYPE_CHECKING:
+    from linnet.arrays.array import Array
+
+# ---- other places
+
+
+@chunked(np.roll, times=chunking.LINEAR)
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+    """Elements moved along an axis; those that leave at one end come in at the other.
+
+    >>> from linnet.arrays.elements.creation import asarray
+    >>> roll(asarray(np.arange(5), chunks=2), 2).compute()
+    array([3, 4, 0, 1, 2])
+    """
+    node = as_node(a)
+    if axis is None:
+        return reshape(roll(ravel(wrap(node)), shift, 0), node.shape)
+    shifts, axes = (listed(each) for each in (shift, axis))
+    if len(shifts) > 1 and len(axes) > 1 and len(shifts) != len(axes):
+        raise ValueError(f"'shift' and 'axis' should be scalars or of one length, got {shift} and {axis}")
+    count = max(len(shifts), len(axes))
+    for each, where in zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True):
+        node = _rolled(node, operator.index(each), axis_of(where, node.ndim))
+    return wrap(node)
+
+
+def _rolled(node: Node, shift: int, axis: int) -> Node:
+    length = node.shape[axis]
+    if not length or not shift % length:
+        return node
+    cut = length - shift % length
+    # In the tiles it had: rolled again and again, an array must not fall to pieces.
+    parts = [part_of(node, axis, cut, None), part_of(node, axis, 0, cut)]
+    return joined(parts, axis, node.layout.boundaries[axis])
+
+
+@chunked(np.flip, times=chunking.LINEAR)
+def flip(m: Any, axis: Any = None) -> Array:
+    """The order of elements reversed along axes, or along all."""
+    node = as_node(m)
+    axes = axes_of(axis, node.ndim)
+    return wrap(sliced(node, [slice(None, None, -1 if a in axes else 1) for a in range(node.ndim)]))
+
+
+@chunked(np.flipud, times=chunking.LINEAR)
+def flipud(m: Any) -> Array:
+    """The rows in reverse order."""
+    if as_node(m).ndim < 1:
+        raise ValueError("Input must be >= 1-d.")
+    return flip(wrap(as_node(m)), 0)
+
+
+@chunked(np.fliplr, times=chunking.LINEAR)
+def fliplr(m: Any) -> Array:
+    """The columns in reverse order."""
+    if as_node(m).ndim < 2:
+        raise ValueError("Input must be >= 2-d.")
+    return flip(wrap(as_node(m)), 1)
+
+
+@chunked(np.rot90, times=chunking.LINEAR)
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
+    """The plane of two axes turned by right angles, from the first axis to the second."""
+    array = wrap(as_node(m))
+    if len(axes) != 2:
+        raise ValueError("len(axes) must be 2.")
+    if not all(-array.ndim <= axis < array.ndim for axis in axes):
+        raise ValueError(f"Axes={tuple(axes)} out of range for array of ndim={array.ndim}.")
+    one, other = axis_of(axes[0], array.ndim), axis_of(axes[1], array.ndim)
+    if one == other:
+        raise ValueError("Axes must be different.")
+    order = list(range(array.ndim))
+    order[one], order[other] = order[other], order[one]
+    turns = k % 4
+    if turns == 0:
+        return array
+    if turns == 2:
+        return flip(array, (one, other))
+    if turns == 1:
+        return transpose(flip(array, other), order)
+    return flip(transpose(array, order), other)
+
+
+# ---- more of the same
+
+
+@chunked(np.tile)
+def tile(A: Any, reps: Any) -> Array:
+    """The array so many times along each axis.
+
+    >>> from linnet.arrays.elements.creation import asarray
+    >>> tile(asarray([1, 2], chunks=1), 3).compute()
+    array([1, 2, 1, 2, 1, 2])
+    """
+    node = as_node(A)
+    counts = (reps,) if hasattr(reps, "__index__") else tuple(reps)
+    counts = tuple(operator.index(each) for each in counts)
+    if any(each < 0 for each in counts):
+        raise ValueError(f"negative dimensions are not allowed: reps={counts}")
+    counts = (1,) * (node.ndim - len(counts)) + counts
+    node = permuted(node, (*(-1,) * (len(counts) - node.ndim), *range(node.ndim)))
+    if 0 in counts or 0 in node.shape:
+        return wrap(
+            Source(np.empty([n * each for n, each in zip(node.shape, counts, strict=True)], node.dtype))
+        )
+    return wrap(again(node, counts))
+
+
+def _repeat_small(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """NumPy's, also for the counts in an array."""
+    return np.repeat(a, _counts(repeats), axis)
+
+
+def _counts(repeats: Any) -> Any:
+    """How often, as lengths: the standard allows any integers, NumPy takes no uint64."""
+    counts = np.asarray(repeats)
+    if counts.dtype.kind not in "biu" and (counts.size or hasattr(repeats, "dtype")):
+        raise TypeError(f"Cannot cast repeats of {counts.dtype} to integers according to the rule 'safe'")
+    if counts.size and counts.min() < 0:
+        raise ValueError("repeats may not contain negative values.")
+    return counts.astype(np.intp)
+
+
+@chunked(np.repeat, small=_repeat_small)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
+    """Each element along an axis so many times: one number for all, or one for each.
+
+    >>> from linnet.arrays.elements.creation import asarray
+    >>> repeat(asarray([1, 2, 3], chunks=2), [0, 2, 1]).compute()
+    array([2, 2, 3])
+    """
+    node = as_node(a)
+    if axis is None or names_nothing(axis, node.ndim):
+        node, axis = ravel(wrap(node)).__node__, 0
+    place = axis_of(axis, node.ndim)
+    counts = _counts(repeats)
+    if counts.size == 1:
+        return wrap(stretched(node, place, int(counts.reshape(()))))
+    if counts.shape != (node.shape[place],):
+        raise ValueError(
+            f"operands could not be broadcast together: counts of shape {counts.shape} "
+            f"for axis {place} of an array of shape {node.shape}"
+        )
+    edges = node.layout.boundaries[place]
+    ends = np.concatenate([[0], np.cumsum(counts)])[list(edges)]
+    if not ends[-1]:
+        return wrap(part_of(node, place, 0, 0))
+    old = node.layout.boundaries
+    layout = Layout((*old[:place], tuple(ends.tolist()), *old[place + 1 :]))
+    access = tuple(Along(each) for each in range(node.ndim))
+    arguments = (Operand(0, access), Operand(1, (Along(place),)))
+    piece = Piece("repeat", arguments, (("axis", place),))
+    times = Source(counts, Layout((edges,)))
+    return wrap(blocks((node, times), (piece,), layout, node.dtype))
+
+
+@chunked(np.resize)
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements under another shape, begun again when they run out."""
+    shape = shape_of(new_shape)
+    flat = ravel(wrap(as_node(a)))
+    wanted = math.prod(shape)
+    if not flat.size or not wanted:
+        return zeros(shape, flat.dtype)
+    times = -(-wanted // flat.size)
+    return reshape(wrap(part_of(tile(flat, times).__node__, 0, 0, wanted)), shape)
+
+
+def _resize_in_place(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
+    """Give the array itself another shape; elements that are new are 0."""
+    shape = shape_of(new_shape[0] if len(new_shape) == 1 else new_shape)
+    flat, wanted = ravel(self), math.prod(shape)
+    missing = wanted - flat.shape[0]
+    if missing > 0:
+        flat = wrap(concatenated([flat.__node__, filled((missing,), 0, flat.dtype)], 0, flat.dtype))
+    self._node = reshape(wrap(part_of(flat.__node__, 0, 0, wanted)), shape).__node__
+
+
+@chunked(np.kron)
+def kron(a: Any, b: Any) -> Array:
+    """The Kronecker product: each element of one array times all of another."""
+    one, other = as_node(a), as_node(b)
+    rank = max(one.ndim, other.ndim)
+    one, other = (permuted(n, (*(-1,) * (rank - n.ndim), *range(n.ndim))) for n in (one, other))
+    shape = tuple(x * y for x, y in zip(one.shape, other.shape, strict=True))
+    dtype = np.multiply(sample(one.dtype), sample(other.dtype)).dtype
+    if not math.prod(shape):
+        return zeros(shape, dtype)
+    target = chunking.automatic(shape, dtype.itemsize).boundaries
+    pairs = [
+        run_edges(pair, max(b - a for a, b in itertools.pairwise(edges)))
+        for pair, edges in zip(zip(one.shape, other.shape, strict=True), target, strict=True)
+    ]
+    layout = Layout(tuple(itertools.chain.from_iterable(pairs)))
+    first = permuted(one, tuple(x for axis in range(rank) for x in (axis, -1)))
+    second = permuted(other, tuple(x for axis in range(rank) for x in (-1, axis)))
+    return reshape(wrap(mapped("multiply", [first, second], dtype, layout=layout)), shape)
+
+
+# ---- more, and less
+
+
+@chunked(np.append)
+def append(arr: Any, values: Any, axis: Any = None) -> Array:
+    """Values behind an array, along an axis; both flattened, if there is none."""
+    return concatenate([arr, values], axis)
+
+
+@chunked(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
+    """The array without what an index names along an axis."""
+    node = as_node(arr)
+    if axis is None:
+        node, axis = ravel(wrap(node)).__node__, 0
+    place = axis_of(axis, node.ndim)
+    length = node.shape[place]
+    if isinstance(obj, slice):
+        gone = range(*obj.indices(length))
+        if not len(gone):
+            return wrap(node)
+        if abs(gone.step) == 1:
+            low, high = min(gone[0], gone[-1]), max(gone[0], gone[-1]) + 1
+            return wrap(_without(node, place, low, high))
+        obj = np.arange(gone.start, gone.stop, gone.step)
+    index = np.asarray(obj)
+    if index.dtype != bool and index.size == 1:
+        (position,) = _checked_index(index.reshape(1), length, place)
+        return wrap(_without(node, place, int(position), int(position) + 1))
+    if index.dtype == bool:
+        if index.shape != (length,):
+            raise ValueError(
+                "boolean array argument obj to delete must be one dimensional "
+                f"and match the axis length of {length}"
+            )
+        keep = ~index
+    else:
+        keep = np.ones(length, bool)
+        keep[_checked_index(index if index.size else index.astype(np.intp), length, place)] = False
+    return _taken(node, np.flatnonzero(keep), place)
+
+
+def _taken(node: Node, index: Any, axis: int) -> Any:
+    return wrap(node)[(*(slice(None),) * axis, index)]
+
+
+def _without(node: Node, axis: int, low: int, high: int) -> Node:
+    return joined([part_of(node, axis, 0, low), part_of(node, axis, high, None)], axis)
+
+
+def _checked_index(index: Any, length: int, axis: int, *, end: bool = False) -> Any:
+    """Positions from the front; NumPy's error for those that are not there."""
+    if index.dtype.kind not in "iu":
+        raise IndexError("arrays used as indices must be of integer (or boolean) type")
+    for each in index[(index < -length) | (index >= length + end)]:
+        raise IndexError(f"index {each} is out of bounds for axis {axis} with size {length}")
+    return np.where(index < 0, index + length, index)
+
+
+@chunked(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
+    """The array with values before what an index names along an axis."""
+    node = as_node(arr)
+    if axis is None:
+        node, axis = ravel(wrap(node)).__node__, 0
+    place = axis_of(axis, node.ndim)
+    length = node.shape[place]
+    index = np.arange(*obj.indices(length)) if isinstance(obj, slice) else np.asarray(obj)
+    if index.dtype == bool:
+        index = np.flatnonzero(index)
+    if index.ndim > 1:
+        raise ValueError("index array argument obj to insert must be one dimensional or scalar")
+    given = as_node(values)
+    single = index.size == 1
+    if single and index.ndim == 0:
+        # NumPy's rule: a scalar index takes values with their first axis along the array's.
+        given = NUMPY[np.moveaxis](wrap(_at_least(given, node.ndim)), 0, place).__node__
+    index = _checked_index(index.reshape(-1) if index.size else np.empty(0, np.intp), length, place, end=True)
+    given = cast(_at_least(given, node.ndim), node.dtype)
+    count = given.shape[place] if single else len(index)
+    given = spread(given, (*node.shape[:place], count, *node.shape[place + 1 :]))
+    if single:
+        at = int(index[0])
+        return wrap(joined([part_of(node, place, 0, at), given, part_of(node, place, at, None)], place))
+    both = joined([node, given], place)
+    order = np.insert(np.arange(length), index, length + np.arange(count))
+    return _taken(both, order, place)
+
+
+def _at_least(node: Node, rank: int) -> Node:
+    return permuted(node, (*(-1,) * (rank - node.ndim), *range(node.ndim)))
+
+
+@chunked(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """The array without the zeros at its ends: where they end has to be computed."""
+    node = as_node(filt)
+    sides = trim.lower()
+    if sides not in ("fb", "bf", "f", "b"):
+        raise ValueError(f"unexpected character(s) in `trim`: {trim!r}")
+    parts = [slice(None)] * node.ndim
+    axes = axes_of(axis, node.ndim)
+    if not axes:
+        return wrap(node)
+    found = mapped("not_equal", [node, Source(np.zeros((), node.dtype))], bool)
+    rest = [tuple(a for a in range(node.ndim) if a != axis) for axis in axes]
+    lines = [NUMPY[np.any](wrap(found), axis=each) if each else wrap(found) for each in rest]
+    for place, line in zip(axes, computed([each.__node__ for each in lines]), strict=True):
+        there = np.flatnonzero(line)
+        if len(there):
+            parts[place] = slice(
+                int(there[0]) if "f" in sides else None, int(there[-1]) + 1 if "b" in sides else None
+            )
+        else:
+            parts[place] = slice(0, 0)
+    return wrap(sliced(node, parts))
+
+
+METHODS: dict[str, Any] = {"repeat": repeat, "resize": _resize_in_place}
+__all__ = [
+    "append",
+    "delete",
+    "flip",
+    "fliplr",
+    "flipud",
+    "insert",
+    "kron",
+    "repeat",
+    "resize",
+    "roll",
+    "rot90",
+    "tile",
+    "trim_zeros",
+]

@@ -1,0 +1,1 @@
+"""Arrays in files, read and written tile by tile; and arrays as data."""

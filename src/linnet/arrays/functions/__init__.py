@@ -1,0 +1,1 @@
+"""The functions of arrays, one file for each chapter."""

@@ -1,0 +1,317 @@
+"""Contractions: matrix products, tensordot, einsum and their kin."""
+
+from __future__ import annotations
+
+import math
+import string
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from typing import cast as cast_to
+
+import numpy as np
+
+from linnet.arrays.elements.core import ArrayBase, as_node, axis_of, chunked, is_small, wrap, wrapped
+from linnet.arrays.elements.elementwise import apply, cast
+from linnet.arrays.elements.operators import taken
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.builders import filled, folded, permuted
+from linnet.arrays.expression.nodes import Node
+from linnet.arrays.expression.sums_of_products import contracted
+from linnet.arrays.functions import contraction_order
+
+if TYPE_CHECKING:
+    from linnet.arrays.array import Array
+
+_LETTERS = string.ascii_letters
+
+_FEW_PRODUCTS = 1 << 21
+"""Products of two elements that are made at once: a matrix of 16 MB times a vector."""
+
+
+def _typed(*items: Any) -> tuple[list[Node], np.dtype[Any]]:
+    """Operands, and the dtype of their product."""
+    nodes = [as_node(item) for item in items]
+    for node in nodes:
+        if node.dtype.kind not in "biufc":
+            raise TypeError(f"products of {node.dtype} are not defined; convert to numbers first")
+    return nodes, np.result_type(*(node.dtype for node in nodes))
+
+
+def _single(node: Node, letters: str, lengths: dict[str, int]) -> tuple[Node, str]:
+    """The node without axes of length 1 that others spread: they need no letter."""
+    kept = [axis for axis, c in enumerate(letters) if not (node.shape[axis] == 1 and lengths[c] != 1)]
+    if len(kept) == len(letters):
+        return node, letters
+    return permuted(node, tuple(kept)), "".join(letters[axis] for axis in kept)
+
+
+def _product(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
+    """A contraction in which axes of length 1 are broadcast."""
+    lengths: dict[str, int] = {}
+    for own, node in zip(letters, nodes, strict=True):
+        for letter, length in zip(own, node.shape, strict=True):
+            if lengths.setdefault(letter, length) == 1:
+                lengths[letter] = length
+    pairs = [_single(node, own, lengths) for node, own in zip(nodes, letters, strict=True)]
+    return contracted([own for _, own in pairs], [node for node, _ in pairs], out, dtype)
+
+
+@chunked(np.matmul)
+def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Array:
+    """The matrix product; leading axes are broadcast, and vectors are rows or columns."""
+    if dtype is not None:  # the products too are of this dtype, not only the result
+        np.matmul(*(np.ones((1, 1), as_node(each).dtype) for each in (x1, x2)), dtype=dtype)
+        x1, x2 = (wrap(cast(as_node(each), dtype)) for each in (x1, x2))
+    (a, b), common = _typed(x1, x2)
+    if not a.ndim or not b.ndim:
+        raise ValueError(f"matmul takes arrays with axes, got shapes {a.shape} and {b.shape}; use multiply")
+    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        raise ValueError(
+            f"matmul: {a.shape} and {b.shape} do not fit: {a.shape[-1]} columns against "
+            f"{b.shape[-2 if b.ndim > 1 else 0]} rows"
+        )
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    free = _LETTERS[: len(stack)]
+    left = (free[len(free) - (a.ndim - 2) :] if a.ndim > 2 else "") + ("Y" if a.ndim > 1 else "") + "X"
+    right = (free[len(free) - (b.ndim - 2) :] if b.ndim > 2 else "") + "X" + ("Z" if b.ndim > 1 else "")
+    made = free + ("Y" if a.ndim > 1 else "") + ("Z" if b.ndim > 1 else "")
+    return _finished(_product([left, right], [a, b], made, common), out)
+
+
+def _finished(node: Node, out: Any = None) -> Any:
+    result = wrap(node)
+    if out is None:
+        return result
+    if not isinstance(out, ArrayBase) or out.__node__.shape != node.shape:
+        raise TypeError(f"out= must be an array of shape {node.shape}")
+    out._node = cast(result.__node__, out.__node__.dtype)
+    return out
+
+
+@chunked(np.tensordot)
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
+    """The sum of products over the given axes of both."""
+    (a, b), common = _typed(x1, x2)
+    if isinstance(axes, int):
+        first, second = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+        if axes < 0 or axes > min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot over {axes} axes of arrays of shapes {a.shape} and {b.shape}")
+    else:
+        given = [[each] if isinstance(each, int) else list(each) for each in axes]
+        first = [axis_of(axis, a.ndim) for axis in given[0]]
+        second = [axis_of(axis, b.ndim) for axis in given[1]]
+    if len(first) != len(second) or any(
+        a.shape[i] != b.shape[j] for i, j in zip(first, second, strict=False)
+    ):
+        raise ValueError(
+            f"tensordot: shapes {a.shape} and {b.shape} do not fit along axes {first} and {second}"
+        )
+    left = list(_LETTERS[: a.ndim])
+    right = list(_LETTERS[a.ndim : a.ndim + b.ndim])
+    for i, j in zip(first, second, strict=True):
+        right[j] = left[i]
+    made = [c for axis, c in enumerate(left) if axis not in first]
+    made += [c for axis, c in enumerate(right) if axis not in second]
+    return wrap(contracted(["".join(left), "".join(right)], [a, b], "".join(made), common))
+
+
+@chunked(np.vecdot)
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The inner product of vectors along an axis; the first is conjugated."""
+    (a, b), common = _typed(x1, x2)
+    if not a.ndim or not b.ndim or a.shape[axis] != b.shape[axis]:
+        raise ValueError(f"vecdot: {a.shape} and {b.shape} do not fit along axis {axis}")
+    if a.dtype.kind == "c":
+        a = apply(np.conjugate, wrap(a)).__node__
+    ndim = max(a.ndim, b.ndim)
+    letters = _LETTERS[:ndim]
+    place = axis_of(axis, min(a.ndim, b.ndim)) - min(a.ndim, b.ndim)
+    made = "".join(c for k, c in enumerate(letters) if k != ndim + place)
+    return wrap(_product([letters[ndim - a.ndim :], letters[ndim - b.ndim :]], [a, b], made, common))
+
+
+@chunked(np.dot)
+def dot(a: Any, b: Any, out: Any = None) -> Array:
+    """NumPy's dot: the last axis of `a` with the last but one of `b`."""
+    (x, y), common = _typed(a, b)
+    if not x.ndim or not y.ndim:
+        return apply(np.multiply, wrap(x), wrap(y))
+    if x.ndim <= 2 and y.ndim <= 2:
+        return matmul(wrap(x), wrap(y), out=out)
+    left, right = list(_LETTERS[: x.ndim]), list(_LETTERS[x.ndim : x.ndim + y.ndim])
+    place = -2 if y.ndim > 1 else -1
+    right[place] = left[-1]
+    made = left[:-1] + [c for k, c in enumerate(right) if k != y.ndim + place]
+    if x.shape[-1] != y.shape[place]:
+        raise ValueError(f"dot: shapes {x.shape} and {y.shape} do not fit")
+    node = contracted(["".join(left), "".join(right)], [x, y], "".join(made), common)
+    return _finished(node, out)
+
+
+@chunked(np.inner)
+def inner(a: Any, b: Any, /) -> Array:
+    """The sum of products over the last axes of both."""
+    (x, y), _ = _typed(a, b)
+    if not x.ndim or not y.ndim:
+        return apply(np.multiply, wrap(x), wrap(y))
+    return tensordot(wrap(x), wrap(y), axes=((x.ndim - 1,), (y.ndim - 1,)))
+
+
+@chunked(np.outer)
+def outer(a: Any, b: Any, out: Any = None) -> Array:
+    """The products of all elements of `a` with all of `b`."""
+    x, y = as_node(a), as_node(b)
+    flat = [wrap(n) if n.ndim == 1 else wrap(n).reshape(-1) for n in (x, y)]
+    columns = wrap(permuted(flat[0].__node__, (0, -1)))
+    rows = wrap(permuted(flat[1].__node__, (-1, 0)))
+    return _finished(apply(np.multiply, columns, rows).__node__, out)
+
+
+@chunked(np.vdot)
+def vdot(a: Any, b: Any, /) -> Array:
+    """The inner product of all elements; the first array is conjugated."""
+    x, y = (wrap(as_node(each)).reshape(-1) for each in (a, b))
+    return vecdot(x, y)
+
+
+@chunked(np.matvec)
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """Matrices times vectors, the last axes."""
+    vector = as_node(x2)
+    return wrap(
+        _dropped(matmul(wrap(as_node(x1)), wrap(permuted(vector, (*range(vector.ndim), -1)))).__node__, -1)
+    )
+
+
+@chunked(np.vecmat)
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """Vectors (conjugated) times matrices, the last axes."""
+    vector = as_node(x1)
+    if vector.dtype.kind == "c":
+        vector = apply(np.conjugate, wrap(vector)).__node__
+    lead = vector.ndim - 1
+    row = permuted(vector, (*range(lead), -1, lead))
+    return wrap(_dropped(matmul(wrap(row), wrap(as_node(x2))).__node__, -2))
+
+
+def _dropped(node: Node, axis: int) -> Node:
+    return permuted(node, tuple(k for k in range(node.ndim) if k != node.ndim + axis))
+
+
+@chunked(np.einsum)
+def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: Any) -> Array:
+    """Sums of products by letters, as NumPy's; the order of products is chosen."""
+    dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "safe")
+    keywords.pop("order", None)
+    if keywords:
+        raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(keywords))!r}")
+    if isinstance(operands[0], str):
+        spec, items = operands[0], list(operands[1:])
+    else:
+        spec, items = contraction_order.from_lists(operands)
+    nodes, common = _typed(*items)
+    if len(nodes) == 1 and out is None and _only_moves(spec, nodes[0].shape):
+        dtype = None  # NumPy returns a view, whatever dtype it was told
+    if dtype is not None:
+        for node in nodes:
+            if not np.can_cast(node.dtype, dtype, casting):
+                raise TypeError(
+                    f"einsum: {node.dtype} cannot be cast to {np.dtype(dtype)} by the rule {casting!r}"
+                )
+        nodes = [cast(node, dtype) for node in nodes]
+        common = np.dtype(dtype)
+    made = list(nodes)
+    # What is stored in between is float32, as it is where NumPy multiplies float16 at once.
+    inside = np.dtype(np.float32) if common == np.float16 else common
+    for step in _steps(spec, [node.shape for node in nodes], optimize):
+        made.append(_step(step, [made[number] for number in step.operands], inside))
+    last = made[-1]
+    if any(0 in node.shape for node in nodes):  # a sum of nothing, whatever else is multiplied with it
+        last = filled(last.shape, 0, common, last.layout)
+    return _finished(cast(last, common), out)
+
+
+def _only_moves(spec: str, shape: tuple[int, ...]) -> bool:
+    """Whether nothing is summed: a transpose, a diagonal."""
+    return all(step.kind in ("diagonal", "transpose") for step in contraction_order.plan(spec, [shape]))
+
+
+_MORE_WORK = 1.2
+"""How much more may be computed if in return nothing in between is stored."""
+
+
+def _steps(spec: str, shapes: list[tuple[int, ...]], optimize: Any) -> list[contraction_order.Step]:
+    """The order of least work; of three operands one that stores nothing in between, if there is one."""
+    best = contraction_order.fused(contraction_order.plan(spec, shapes, optimize), len(shapes))
+    if optimize is not True or len(shapes) != 3 or len(best) == 1:
+        return best
+    allowed = _MORE_WORK * sum(step.flops for step in best)
+    for first in ((0, 2), (0, 1), (1, 2)):
+        steps = contraction_order.fused(contraction_order.plan(spec, shapes, [first, (0, 1)]), len(shapes))
+        if len(steps) == 1 and sum(step.flops for step in steps) <= allowed:
+            return steps
+    return best
+
+
+def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]) -> Node:
+    letters, out = step.spec.split("->")
+    if step.kind == "contract":
+        return _product(letters.split(","), nodes, out, common)
+    (node,) = nodes
+    if step.kind == "transpose":
+        return permuted(node, tuple(letters.index(c) for c in out))
+    if step.kind == "diagonal":
+        return _diagonal(letters, out, node)
+    axes = tuple(axis for axis, c in enumerate(letters) if c not in out)
+    left = [c for c in letters if c in out]
+    node = cast(node, common)  # a sum in a narrower dtype than the product's would overflow
+    kind = "any" if node.dtype == np.bool_ else "sum"
+    total = folded(node, kind, axes, node.dtype, inner=node.dtype) if axes else node
+    return permuted(total, tuple(left.index(c) for c in out))
+
+
+def _diagonal(letters: str, out: str, node: Node) -> Node:
+    """Only elements where axes with the same letter have the same index."""
+    current = list(letters)
+    result = wrap(node)
+    while len(set(current)) < len(current):
+        second = next(k for k, c in enumerate(current) if c in current[:k])
+        first = current.index(current[second])
+        result = cast_to(Any, np.diagonal(result, 0, first, second))
+        current = [c for k, c in enumerate(current) if k not in (first, second)] + [current[second]]
+    return permuted(result.__node__, tuple(current.index(c) for c in out))
+
+
+def _matmul_operator(self: Any, other: Any) -> Array:
+    other = taken(other)
+    return other if other is NotImplemented else _product_of(self, other)
+
+
+def _matmul_reversed(self: Any, other: Any) -> Array:
+    other = taken(other)
+    return other if other is NotImplemented else _product_of(other, self)
+
+
+def _product_of(x1: Any, x2: Any) -> Any:
+    """`x1 @ x2`; of arrays in one tile at once, where that takes no longer than going through one of them."""
+    if type(x1) is ArrayBase._public and type(x2) is ArrayBase._public:
+        a, b = x1._node, x2._node
+        if 0 < a.ndim <= 2 and 0 < b.ndim <= 2:
+            columns = b.shape[1] if b.ndim == 2 else 1
+            few = math.prod(a.shape) * columns <= _FEW_PRODUCTS
+            if few and is_small(a, chunking.LINEAR) and is_small(b, chunking.LINEAR):
+                return wrapped(np.matmul(a.data, b.data))  # type: ignore[attr-defined]
+    return matmul(x1, x2)
+
+
+def _matmul_inplace(self: Any, other: Any) -> Array:
+    return matmul(self, other, out=self)
+
+
+METHODS: dict[str, Any] = {
+    "__matmul__": _matmul_operator,
+    "__rmatmul__": _matmul_reversed,
+    "__imatmul__": _matmul_inplace,
+    "dot": dot,
+}
+__all__ = ["dot", "einsum", "inner", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]

@@ -1,0 +1,416 @@
+"""Types of elements: names, conversion, promotion; what an array is; the namespace on itself."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linnet.arrays.elements.core import NUMPY, SCALARS, ArrayBase, as_node, axes_of, checked, chunked, wrap
+from linnet.arrays.elements.creation import check_device
+from linnet.arrays.elements.creation import copy as copied
+from linnet.arrays.elements.elementwise import apply, cast, placed
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.builders import each_tile, filled, mapped, recut
+from linnet.arrays.expression.traced import traceable
+from linnet.tiles import Layout
+
+if TYPE_CHECKING:
+    from linnet.arrays.array import Array
+
+# NumPy's scalar types and not its dtypes, which equal None and names: a dtype equals itself alone.
+bool = np.bool  # the standard's name
+int8, int16, int32, int64 = np.int8, np.int16, np.int32, np.int64
+uint8, uint16, uint32, uint64 = np.uint8, np.uint16, np.uint32, np.uint64
+float16, float32, float64 = np.float16, np.float32, np.float64
+complex64, complex128 = np.complex64, np.complex128
+e: float = np.e
+pi: float = np.pi
+inf: float = np.inf
+nan: float = np.nan
+newaxis: None = None
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
+_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
+
+# ---- conversion
+
+
+def _astype(
+    self: Any, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: Any = True, copy: Any = True
+) -> Array:
+    """The array in another dtype."""
+    node = as_node(self)
+    kind = checked(np.empty(0, dtype)).dtype
+    if not np.can_cast(node.dtype, kind, casting):
+        raise TypeError(
+            f"Cannot cast array data from {node.dtype!r} to {kind!r} according to the rule {casting!r}"
+        )
+    if kind != node.dtype:
+        return wrap(cast(node, kind))
+    return copied(self) if copy else self
+
+
+@traceable
+def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Array:
+    """The array in another dtype.
+
+    >>> from linnet.arrays.elements.creation import asarray
+    >>> astype(asarray([1.5, 2.5]), int64).compute()
+    array([1, 2])
+    """
+    check_device(device)
+    if not isinstance(x, ArrayBase | np.ndarray | np.generic):
+        raise TypeError(f"Input should be an array. It is a {type(x).__name__}")
+    return _astype(x if isinstance(x, ArrayBase) else wrap(as_node(x)), dtype, copy=copy)
+
+
+def _view(self: Any, dtype: Any = None, type: Any = None) -> Array:
+    """The same bytes read as another dtype; elements of another size change the length of the last axis."""
+    node = self.__node__
+    if dtype is ArrayBase._public or type in (None, ArrayBase._public):
+        dtype = None if dtype is ArrayBase._public else dtype
+    else:
+        raise TypeError("view(type=...) is not supported: arrays in tiles have one class; give a dtype")
+    kind = node.dtype if dtype is None else checked(np.empty(0, dtype)).dtype
+    if kind == node.dtype:
+        return wrap(node)
+    old, new = node.dtype.itemsize, kind.itemsize
+    if old == new:
+        return wrap(each_tile("reinterpret", node, kind, into=kind.str))
+    if not node.ndim:
+        raise ValueError("Changing the dtype of a 0d array is only supported if the itemsize is unchanged")
+    if node.shape[-1] * old % new:
+        raise ValueError(
+            f"view of {node.dtype} as {kind}: its size must be a divisor of the total size in bytes of the "
+            f"last axis of the array, which is {node.shape[-1] * old}"
+        )
+    *others, last = node.layout.boundaries
+    whole = math.lcm(old, new) // old  # elements that are whole ones of the new size
+    cut = (0, *sorted({edge // whole * whole for edge in last[1:-1]} - {0}), last[-1])
+    node = recut(node, Layout((*others, cut)))
+    layout = Layout((*others, tuple(edge * old // new for edge in cut)))
+    return wrap(each_tile("reinterpret", node, kind, layout, into=kind.str, sizes=(old, new)))
+
+
+def _fill(self: Any, value: Any) -> None:
+    """Set every element to one value."""
+    node = self.__node__
+    one = np.empty((), node.dtype)
+    one.fill(value)
+    self._node = filled(node.shape, one, node.dtype, node.layout)
+
+
+def _byteswap(self: Any, inplace: Any = False) -> Array:
+    """Refused: the order of bytes in memory is not the user's concern."""
+    raise TypeError("byteswap is not supported: tiles are kept in the machine's own order of bytes")
+
+
+def _real(self: Any) -> Any:
+    """The real part."""
+    node = self.__node__
+    return wrap(
+        node if node.dtype.kind != "c" else mapped("real", [node], np.zeros((), node.dtype).real.dtype)
+    )
+
+
+def _imag(self: Any) -> Any:
+    """The imaginary part; zeros, if elements have none."""
+    node = self.__node__
+    if node.dtype.kind != "c":
+        return wrap(filled(node.shape, 0, node.dtype, node.layout))
+    return wrap(mapped("imag", [node], np.zeros((), node.dtype).real.dtype))
+
+
+@traceable
+def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
+    """Put the elements of one array, broadcast, into another."""
+    if isinstance(dst, ArrayBase) and type(src) in SCALARS:
+        number = np.empty((), dst.__node__.dtype)
+        np.copyto(number, src, casting=casting)  # which numbers fit is NumPy's to say
+        src = number
+    source = as_node(src)
+    if isinstance(dst, ArrayBase):
+        if not np.can_cast(source.dtype, dst.__node__.dtype, casting):
+            raise TypeError(
+                f"Cannot cast array data from {source.dtype!r} to {dst.__node__.dtype!r} "
+                f"according to the rule {casting!r}"
+            )
+        source = cast(source, dst.__node__.dtype)
+    placed(wrap(source), dst, where, "copyto", casting)
+
+
+# ---- promotion
+
+
+def _kind(item: Any) -> Any:
+    return item.__node__.dtype if isinstance(item, ArrayBase) else item
+
+
+@traceable
+def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
+    """The dtype that arrays, dtypes and Python numbers have together."""
+    return np.result_type(*map(_kind, arrays_and_dtypes))
+
+
+@traceable
+def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
+    """Whether a conversion keeps what the casting rule promises."""
+    return np.can_cast(_kind(from_), _kind(to), casting)
+
+
+def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
+    """The dtype two dtypes have together."""
+    return np.promote_types(type1, type2)
+
+
+@dataclass(frozen=True)
+class FloatLimits:
+    """`np.finfo` with Python's own floats, as the standard asks; what it has besides is NumPy's."""
+
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+    dtype: np.dtype[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(np.finfo(self.dtype), name)
+
+
+def finfo(type: Any, /) -> FloatLimits:
+    """Limits of floating-point numbers, of a dtype or of an array's.
+
+    >>> finfo(float32).eps
+    1.1920928955078125e-07
+    """
+    info = np.finfo(_kind(type))
+    eps, largest, least, normal = map(float, (info.eps, info.max, info.min, info.smallest_normal))
+    return FloatLimits(info.bits, eps, largest, least, normal, info.dtype)
+
+
+def iinfo(type: Any, /) -> Any:
+    """Limits of integers, of a dtype or of an array's."""
+    return np.iinfo(_kind(type))
+
+
+def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+    """Whether a dtype is of a kind, or of one of several."""
+    return np.isdtype(dtype, kind)
+
+
+def common_type(*arrays: Any) -> type[Any]:
+    """The inexact scalar type that arrays have together."""
+    return np.common_type(*(np.empty(0, as_node(each).dtype) for each in arrays))
+
+
+def min_scalar_type(a: Any, /) -> np.dtype[Any]:
+    """The smallest dtype that holds a number; of an array with axes, its own."""
+    node = as_node(a)
+    return node.dtype if node.ndim else np.min_scalar_type(np.asarray(a)[()])
+
+
+# ---- what an array is
+
+
+@traceable
+def shape(a: Any) -> tuple[int, ...]:
+    """Lengths of the axes."""
+    return as_node(a).shape
+
+
+@traceable
+def ndim(a: Any) -> int:
+    """How many axes."""
+    return as_node(a).ndim
+
+
+@traceable
+def size(a: Any, axis: Any = None) -> int:
+    """How many elements, in all or along axes."""
+    node = as_node(a)
+    total = 1
+    for each in axes_of(axis, node.ndim):
+        total *= node.shape[each]
+    return total
+
+
+@traceable
+def iscomplexobj(x: Any) -> builtins.bool:
+    """Whether the dtype is complex."""
+    return as_node(x).dtype.kind == "c"
+
+
+@traceable
+def isrealobj(x: Any) -> builtins.bool:
+    """Whether the dtype is not complex."""
+    return not iscomplexobj(x)
+
+
+@chunked(np.iscomplex, times=chunking.LINEAR)
+def iscomplex(x: Any) -> Array:
+    """Where the imaginary part is not zero."""
+    array = wrap(as_node(x))
+    if not iscomplexobj(array):
+        return wrap(filled(array.shape, False, "?", array.__node__.layout))
+    return apply(np.not_equal, _imag(array), 0)
+
+
+@chunked(np.isreal, times=chunking.LINEAR)
+def isreal(x: Any) -> Array:
+    """Where the imaginary part is zero."""
+    return apply(np.logical_not, iscomplex(wrap(as_node(x))))
+
+
+@chunked(np.isposinf, times=chunking.LINEAR)
+def isposinf(x: Any, out: Any = None) -> Array:
+    """Where elements are positive infinity."""
+    return _infinite(x, out, positive=True)
+
+
+@chunked(np.isneginf, times=chunking.LINEAR)
+def isneginf(x: Any, out: Any = None) -> Array:
+    """Where elements are negative infinity."""
+    return _infinite(x, out, positive=False)
+
+
+def _infinite(x: Any, out: Any, *, positive: Any) -> Any:
+    array = wrap(as_node(x))
+    if array.dtype.kind == "c":
+        raise TypeError(f"infinities of {array.dtype} values have no sign; take the real or imaginary part")
+    side = apply(np.signbit, array)
+    found = apply(np.logical_and, apply(np.isinf, array), apply(np.logical_not, side) if positive else side)
+    return found if out is None else placed(found, out, True, "isposinf" if positive else "isneginf")
+
+
+@chunked(np.real_if_close, times=chunking.LINEAR)
+def real_if_close(a: Any, tol: float = 100) -> Array:
+    """The real part, if all imaginary parts are close to zero: this computes them."""
+    array = wrap(as_node(a))
+    if array.dtype.kind != "c":
+        return array
+    limit = tol * np.finfo(array.dtype).eps if tol > 1 else tol
+    largest = NUMPY[np.all](apply(np.less, apply(np.absolute, _imag(array)), limit))
+    return _real(array) if operator.truth(largest) else array
+
+
+# ---- the namespace's description of itself
+
+
+class Info:
+    """What the standard's inspection functions tell of this namespace."""
+
+    def capabilities(self) -> dict[str, Any]:
+        """What is supported beyond the common part."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> str:
+        """Where arrays are made."""
+        return "cpu"
+
+    def devices(self) -> tuple[str, ...]:
+        """Where arrays can be."""
+        return ("cpu",)
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """What Python numbers become."""
+        check_device(device)
+        return {
+            "real floating": float64,
+            "complex floating": complex128,
+            "integral": int64,
+            "indexing": int64,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """The standard's dtypes, all or those of a kind."""
+        check_device(device)
+        kinds = tuple(_KINDS) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
+        for each in kinds:
+            if each not in _KINDS:
+                raise ValueError(f"kind {each!r} is not known; expected one of {', '.join(_KINDS)}")
+        # Of the type of `x.dtype`, as NumPy's own: others look that up among them.
+        return {name: np.dtype(name) for each in kinds for name in _KINDS[each]}
+
+
+__array_api_version__ = "2025.12"
+
+
+def __array_namespace_info__() -> Info:
+    """The namespace's description of itself, as the standard asks."""
+    return Info()
+
+
+METHODS: dict[str, Any] = {
+    "astype": _astype,
+    "byteswap": _byteswap,
+    "copy": copied,
+    "fill": _fill,
+    "imag": property(_imag),
+    "real": property(_real),
+    "view": _view,
+}
+_FUNCTIONS = [
+    "can_cast",
+    "common_type",
+    "copyto",
+    "finfo",
+    "iinfo",
+    "iscomplexobj",
+    "isdtype",
+    "isrealobj",
+    "min_scalar_type",
+    "ndim",
+    "promote_types",
+    "result_type",
+    "shape",
+    "size",
+]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    *_FUNCTIONS,
+    "__array_api_version__",
+    "__array_namespace_info__",
+    "astype",
+    "bool",
+    "complex64",
+    "complex128",
+    "e",
+    "float16",
+    "float32",
+    "float64",
+    "inf",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "iscomplex",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "nan",
+    "newaxis",
+    "pi",
+    "real_if_close",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+for _name in _FUNCTIONS:
+    NUMPY[getattr(np, _name)] = globals()[_name]
+if hasattr(np, "astype"):
+    NUMPY[np.astype] = astype

@@ -1,0 +1,333 @@
+"""Histograms: tiles count their own elements, the counts are added. Edges are computed at the call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.arrays.elements import reductions
+from linnet.arrays.elements.core import ArrayBase, as_node, chunked, wrap
+from linnet.arrays.elements.elementwise import apply, cast
+from linnet.arrays.expression import chunking
+from linnet.arrays.expression.builders import blocks, folded, recut
+from linnet.arrays.expression.nodes import Along, At, Node, Operand, Piece, Source
+from linnet.arrays.expression.operands import as_read
+from linnet.arrays.functions.quantiles import quantile
+from linnet.arrays.lowering.evaluate import computed
+from linnet.tiles import Layout
+
+if TYPE_CHECKING:
+    from linnet.arrays.array import Array
+
+
+def _flat(x: Any) -> Node:
+    node = as_node(x)
+    return node if node.ndim == 1 else wrap(node).reshape((-1,)).__node__
+
+
+def _plain(x: Any) -> Any:
+    return computed([x.__node__])[0] if isinstance(x, ArrayBase) else x
+
+
+def _table(values: NDArray[Any]) -> Source:
+    return Source(values, chunking.whole(values.shape))
+
+
+def _range(node: Node, given: Any) -> tuple[Any, Any]:
+    """The range of the bins: as given, or that of the elements."""
+    if given is not None:
+        low, high = given
+        if low > high:
+            raise ValueError("max must be larger than min in range parameter.")
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError(f"supplied range of [{low}, {high}] is not finite")
+    elif not math.prod(node.shape):
+        low, high = 0, 1
+    else:
+        axes = tuple(range(node.ndim))
+        found = computed([folded(node, kind, axes, node.dtype) for kind in ("min", "max")])
+        low, high = (each[()] for each in found)
+        if not (np.isfinite(low) and np.isfinite(high)):
+            raise ValueError(f"autodetected range of [{low}, {high}] is not finite")
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _stone(node: Node, bounds: tuple[Any, Any], spread: float) -> float:
+    """The width with the smallest estimated loss, among up to max(100, √n) bins: one pass for all."""
+    n = math.prod(node.shape)
+    if n <= 1 or spread == 0:
+        return 0.0
+    most = max(100, int(math.sqrt(n)))
+    flat = _flat(wrap(node))
+    attributes = (("most", most), ("bounds", tuple(map(float, bounds))))
+    layout = Layout((tuple(range(flat.grid[0] + 1)), (0, most * (most + 1) // 2)))
+    piece = Piece("histograms_tile", (Operand(0, (Along(0),)),), attributes)
+    (found,) = computed([folded(blocks((flat,), (piece,), layout, np.intp), "sum", (0,), np.intp)])
+    starts = np.cumsum(np.arange(most))
+    losses = [
+        (2 - (n + 1) * float(np.square(found[start : start + bins] / n).sum())) / (spread / bins)
+        for bins, start in enumerate(starts, 1)
+    ]
+    return spread / (int(np.argmin(losses)) + 1)
+
+
+def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> float:
+    """The width of bins by a rule, as NumPy words it."""
+    n = math.prod(node.shape)
+    x = wrap(node)
+    # Not ptp, which is in the dtype of the elements: the distance of two integers need not fit it.
+    spread = _distance(*computed([as_node(extreme(x)) for extreme in (reductions.min, reductions.max)]))
+
+    def scott() -> float:
+        return float((24.0 * math.pi**0.5 / n) ** (1.0 / 3.0) * float(reductions.std(x)))
+
+    def fd() -> float:
+        upper, lower = quantile(x, [0.75, 0.25]).compute()
+        return float(2.0 * (upper - lower) / n ** (1.0 / 3.0))
+
+    def sturges() -> float:
+        return spread / (math.log2(n) + 1.0)
+
+    def doane() -> float:
+        deviation = float(reductions.std(x))
+        if n <= 2 or deviation <= 0:
+            return 0.0
+        scale = math.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
+        standard = apply(np.true_divide, apply(np.subtract, x, reductions.mean(x)), deviation)
+        skew = float(reductions.mean(apply(np.power, standard, 3)))
+        return spread / (1.0 + math.log2(n) + math.log2(1.0 + abs(skew) / scale))
+
+    simple = {
+        "sqrt": lambda: spread / math.sqrt(n),
+        "rice": lambda: spread / (2.0 * n ** (1.0 / 3)),
+        "sturges": sturges,
+        "scott": scott,
+        "fd": fd,
+        "doane": doane,
+        "stone": lambda: _stone(node, bounds, spread),
+    }
+    if rule == "auto":
+        # Half the width of the square-root rule keeps the number of bins in bounds.
+        return min(max(fd(), spread / math.sqrt(n) / 2), sturges())
+    if rule not in simple:
+        known = ", ".join([*simple, "auto"])
+        raise ValueError(f"{rule!r} is not a valid estimator for `bins`; use one of {known}")
+    return float(simple[rule]())
+
+
+def _distance(low: Any, high: Any) -> float:
+    """`high - low` of two numbers, whatever their dtype holds."""
+    return float(high.item() - low.item())
+
+
+def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any], tuple[Any, Any] | None]:
+    """The edges of the bins; and the range, if all are equally wide."""
+    if node.dtype == bool:
+        node = cast(node, np.uint8)
+    if isinstance(bins, str):
+        if weights is not None:
+            raise TypeError("Automated estimation of the number of bins is not supported for weighted data")
+        low, high = _range(node, given)
+        if given is not None:
+            x = wrap(node)
+            node = _flat(x[np.logical_and(x >= low, x <= high)])
+        count = 1
+        if math.prod(node.shape):
+            width = _width(bins, node, (low, high))
+            if width and node.dtype.kind in "iu" and width < 1:
+                width = 1.0
+            count = max(1, math.ceil((float(high) - float(low)) / width)) if width else 1
+    elif np.ndim(_plain(bins)) == 0:
+        try:
+            count = int(bins.__index__())
+        except AttributeError as error:
+            raise TypeError("`bins` must be an integer, a string, or an array") from error
+        if count < 1:
+            raise ValueError("`bins` must be positive, when an integer")
+        low, high = _range(node, given)
+    else:
+        found = as_read(_plain(bins))
+        if found.ndim != 1:
+            raise ValueError("`bins` must be 1d, when an array")
+        if np.any(found[:-1] > found[1:]):
+            raise ValueError("`bins` must increase monotonically, when an array")
+        return found, None
+    kind = np.result_type(low, high, node.dtype)
+    kind = np.result_type(kind, float) if kind.kind in "iu" else kind
+    edges = np.linspace(low, high, count + 1, endpoint=True, dtype=kind)
+    if np.any(edges[:-1] >= edges[1:]):
+        raise ValueError(f"Too many bins for data range. Cannot create {count} finite-sized bins.")
+    return edges, (low, high)
+
+
+@chunked(np.histogram_bin_edges)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
+    """The edges that `histogram` would use."""
+    return wrap(Source(_edges(as_node(a), bins, range, weights)[0]))
+
+
+@chunked(np.histogram)
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Array, Array]:
+    """How many elements lie in each bin, and the edges of the bins.
+
+    >>> from linnet.arrays.elements.creation import asarray
+    >>> counts, edges = histogram(asarray([1, 2, 2, 5], chunks=2), bins=2)
+    >>> counts.compute(), edges.compute()
+    (array([3, 1]), array([1., 3., 5.]))
+    """
+    node = as_node(a)
+    if node.dtype == bool:
+        node = cast(node, np.uint8)
+    if weights is not None and as_node(weights).shape != node.shape:
+        raise ValueError("weights should have the same shape as a.")
+    edges, bounds = _edges(node, bins, range, weights)
+    counts: Any = _counted(node, edges, bounds, weights)
+    if density:
+        widths = np.diff(edges).astype(float)
+        counts = apply(np.divide, apply(np.divide, counts, widths), reductions.sum(counts))
+    return counts, wrap(Source(edges))
+
+
+def _counted(node: Node, edges: NDArray[Any], bounds: Any, weights: Any) -> Any:
+    """The weight in each bin; tiles first, then their sum."""
+    flat = _flat(wrap(node))
+    inputs: list[Node] = [flat, _table(edges)]
+    kind = np.dtype(np.intp)
+    if weights is not None:
+        weight = _flat(weights)
+        kind = np.histogram(np.ones(1), 1, weights=np.ones(1, weight.dtype))[0].dtype
+        inputs.append(recut(weight, flat.layout))
+    plain = None if bounds is None else tuple(map(_as_attribute, bounds))
+    access = ((Along(0),), (At(0),), (Along(0),))
+    arguments = tuple(Operand(k, access[k]) for k in range(len(inputs)))
+    piece = Piece("histogram_tile", arguments, (("bounds", plain),))
+    layout = Layout((tuple(range(flat.grid[0] + 1)), (0, len(edges) - 1)))
+    return wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
+
+
+def _as_attribute(bound: Any) -> Any:
+    """A bound as programs hold it: complex numbers as two."""
+    number = bound.item() if hasattr(bound, "item") else bound
+    return (number.real, number.imag) if isinstance(number, complex) else number
+
+
+@chunked(np.bincount)
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
+    """How often each number from 0 on occurs; the largest number is computed at the call."""
+    node = as_node(x)
+    if node.ndim != 1:
+        raise ValueError("object too deep for desired array" if node.ndim else "object of too small depth")
+    if node.dtype == np.uint64:  # what does not fit is negative then, and refused
+        node = cast(node, np.intp)
+    if not np.can_cast(node.dtype, np.intp, "safe"):
+        raise TypeError(
+            f"Cannot cast array data from {node.dtype!r} to dtype('int64') according to the rule 'safe'"
+        )
+    if minlength < 0:
+        raise ValueError("'minlength' must not be negative")
+    kind = np.dtype(np.intp if weights is None else np.float64)
+    if not node.shape[0]:
+        return wrap(Source(np.zeros((minlength,), np.intp)))  # also with weights, as NumPy has it
+    low, high = computed([folded(node, each, (0,), node.dtype) for each in ("min", "max")])
+    if low < 0:
+        raise ValueError("'list' argument must have no negative elements")
+    inputs = [node]
+    if weights is not None:
+        weight = as_node(weights)
+        if weight.shape != node.shape:
+            raise ValueError("The weights and list don't have the same length.")
+        inputs.append(recut(cast(weight, np.float64), node.layout))
+    length = max(int(high) + 1, minlength)
+    arguments = tuple(Operand(k, (Along(0),)) for k, _ in enumerate(inputs))
+    piece = Piece("bincount_tile", arguments, (("length", length),))
+    layout = Layout((tuple(range(node.grid[0] + 1)), (0, length)))
+    return wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
+
+
+# ---- several dimensions
+
+
+def _columns(sample: Any) -> list[Node]:
+    """The coordinates of points: rows of an array, or a sequence of coordinates."""
+    if isinstance(sample, ArrayBase | np.ndarray):
+        node = as_node(sample)
+        if node.ndim == 1:
+            return [node]
+        whole = wrap(node)
+        return [whole[:, k].__node__ for k in range(node.shape[1])]
+    return [as_node(each) for each in sample]
+
+
+@chunked(np.histogramdd)
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Array, tuple[Array, ...]]:
+    """How many points lie in each box, and the edges along each dimension."""
+    columns = _columns(sample)
+    count = len(columns)
+    many = bins if isinstance(bins, Sequence | tuple) and not isinstance(bins, str) else None
+    if many is not None and len(many) != count:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    if range is not None and len(range) != count:
+        raise ValueError("range argument must have one entry per dimension")
+    common = np.result_type(*(node.dtype for node in columns))
+    edges = [
+        _edges_along(
+            cast(node, common), bins if many is None else many[k], None if range is None else range[k]
+        )
+        for k, node in enumerate(columns)
+    ]
+    made = _boxes(columns, edges, weights)
+    if density:
+        for axis, each in enumerate(edges):
+            shape = [-1 if a == axis else 1 for a, _ in enumerate(edges)]
+            made = apply(np.divide, made, np.diff(each).reshape(shape))
+        made = apply(np.divide, made, reductions.sum(_boxes(columns, edges, weights)))
+    return made, tuple(wrap(Source(each)) for each in edges)
+
+
+def _edges_along(node: Node, bins: Any, given: Any) -> NDArray[Any]:
+    """The edges along one dimension; they are of the dtype of the range, not of that of the elements."""
+    edges, bounds = _edges(node, bins, given, None)
+    return edges if bounds is None else np.linspace(*bounds, len(edges))
+
+
+def _boxes(columns: list[Node], edges: list[NDArray[Any]], weights: Any) -> Any:
+    points = np.stack([wrap(cast(each, np.float64)) for each in columns], axis=1)  # type: ignore[type-var]
+    node = as_node(points)
+    node = recut(node, Layout((node.layout.boundaries[0], (0, len(columns)))))
+    inputs: list[Node] = [node]
+    arguments = [Operand(0, (Along(0), At(0)))]
+    if weights is not None:
+        inputs.append(recut(cast(as_node(weights), np.float64), Layout(node.layout.boundaries[:1])))
+        arguments.append(Operand(1, (Along(0),)))
+    arguments += [Operand(len(inputs) + k, (At(0),)) for k, _ in enumerate(edges)]
+    inputs += [_table(each) for each in edges]
+    kernel = "histogramdd_tile" if weights is None else "histogramdd_weighted"
+    sizes = tuple((0, len(each) - 1) for each in edges)
+    layout = Layout((tuple(range(node.grid[0] + 1)), *sizes))
+    counted = blocks(inputs, (Piece(kernel, tuple(arguments)),), layout, np.float64)
+    return wrap(folded(counted, "sum", (0,), np.float64, inner=np.float64))
+
+
+@chunked(np.histogram2d)
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+) -> tuple[Array, Array, Array]:
+    """How many points lie in each box of the plane, and the edges along both axes."""
+    if as_node(x).shape != as_node(y).shape:
+        raise ValueError("x and y must have the same length.")
+    if hasattr(bins, "__len__") and not isinstance(bins, str) and len(bins) not in (1, 2):
+        bins = [np.asarray(_plain(bins))] * 2
+    counts, (one, other) = histogramdd([x, y], bins, range, density, weights)
+    return counts, one, other
+
+
+METHODS: dict[str, Any] = {}
+__all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]

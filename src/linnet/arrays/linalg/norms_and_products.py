@@ -1,0 +1,378 @@
+"""Linear algebra of arrays: norms, products, traces; the rest is in `factors` and `spectra`.
+
+NumPy's arrays give NumPy's results, ours lazy ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from linnet.algorithms import products as product_programs
+from linnet.arrays.elements.core import ArrayBase, as_node, axis_of, chunked, recut_as, wrap
+from linnet.arrays.elements.elementwise import apply
+from linnet.arrays.expression.builders import permuted
+from linnet.arrays.functions import contractions
+from linnet.arrays.linalg.eigen_and_singular import (
+    svdvals,
+)
+from linnet.arrays.linalg.matrices import (
+    cut,
+    cut_like_rows,
+    evaluated,
+    floating,
+    linear,
+    made,
+    matrices,
+    need_square,
+    operand,
+)
+from linnet.errors import InputError, LinAlgError
+from linnet.session import init
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _is_ours(*items: Any) -> bool:
+    return any(isinstance(item, ArrayBase) for item in items)
+
+
+def mixed(
+    numpy_function: Callable[..., Any],
+    plain: Callable[..., Any] | None = None,
+    small: Callable[..., Any] | None = None,
+) -> Callable[[F], F]:
+    """Mark an expression: for NumPy's arrays NumPy's function (or `plain`) gives NumPy's result.
+
+    `small` is for small arrays of ours, as in `chunked`.
+    """
+
+    def mark(function: F) -> F:
+        lazily = chunked(numpy_function, small=small)(function)
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if _is_ours(*args, *kwargs.values()):
+                return lazily(*args, **kwargs)
+            return (plain or numpy_function)(*args, **kwargs)
+
+        return cast("F", call)
+
+    return mark
+
+
+# ---- products
+
+
+@linear(np.linalg.matmul)
+def matmul(a: Any, b: Any, /, *, op_a: str = "N", op_b: str = "N", tile: int | None = None) -> Any:
+    """`op(A)·op(B)`, for matrices and stacks; an operation is "N" (none), "T" (transpose) or "C" (adjoint).
+
+    >>> matmul(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), op_a="T")
+    array([[1., 3.],
+           [2., 6.]])
+    """
+    left, right = _turned(a, op_a), _turned(b, op_b)
+    if tile is not None:
+        left, right = left.rechunk(tile), right.rechunk(tile)
+    return contractions.matmul(left, right)
+
+
+def _turned(a: Any, op: str) -> Any:
+    if op not in ("N", "T", "C"):
+        raise InputError(f'operation {op!r} on a factor is not known; use "N", "T" or "C"')
+    array = operand(a)
+    if op == "N":
+        return array
+    return apply(np.conjugate, array.mT) if op == "C" and array.dtype.kind == "c" else array.mT
+
+
+@linear()
+def syrk(a: Any, /, *, adjoint: bool = False, tile: int | None = None) -> Any:
+    """`A·Aᴴ`, or `Aᴴ·A` with `adjoint`: a Hermitian matrix, of which one half is computed.
+
+    >>> syrk([[1.0, 2.0], [0.0, 1.0]])
+    array([[5., 2.],
+           [2., 1.]])
+    """
+    matrix = _matrix(a, "a")
+    if adjoint:  # Aᴴ·A is the conjugate of Aᵀ·(Aᵀ)ᴴ
+        return _conjugate(syrk(matrix.mT, tile=tile))
+    node = cut(matrix, "gemm", tile)
+    return made(product_programs.gram_of(node.layout, node.dtype), node)["C"]
+
+
+@linear()
+def symm(a: Any, b: Any, /, *, lower: bool = True, side: str = "left", tile: int | None = None) -> Any:
+    """`A·B` (side="left") or `B·A` (side="right"), for a Hermitian `A` of which one triangle is read.
+
+    >>> symm([[1.0, 0.0], [2.0, 3.0]], [[1.0], [1.0]])
+    array([[3.],
+           [5.]])
+    """
+    matrix, other = _square_and_other(a, b, side, "symm")
+    # The lower triangle of Aᵀ, which is conj(A), is the upper one of A; and (B·A)ᵀ = conj(A)·Bᵀ.
+    conjugated = lower != (side == "left")
+    node = cut(matrix if lower else matrix.mT, "gemm", tile)
+    right = cut_like_rows(_conjugate(other) if conjugated else other, node)
+    found = made(product_programs.hermitian_product(node.layout, right.layout, right.dtype), node, right)["X"]
+    found = _conjugate(found) if conjugated else found
+    return found if side == "left" else found.mT
+
+
+@linear()
+def trmm(
+    t: Any,
+    b: Any,
+    /,
+    *,
+    lower: bool = True,
+    unit_diagonal: bool = False,
+    side: str = "left",
+    tile: int | None = None,
+) -> Any:
+    """`T·B` (side="left") or `B·T` (side="right"), for a triangle `T`; its other half is not read.
+
+    >>> trmm([[1.0, 9.0], [2.0, 3.0]], [[1.0], [1.0]])
+    array([[1.],
+           [5.]])
+    """
+    matrix, other = _square_and_other(t, b, side, "trmm")
+    node = cut(matrix if side == "left" else matrix.mT, "gemm", tile)
+    right = cut_like_rows(other, node)
+    recipe = product_programs.triangular_product(
+        node.layout, right.layout, right.dtype, lower=lower == (side == "left"), unit=unit_diagonal
+    )
+    found = made(recipe, node, right)["X"]
+    return found if side == "left" else found.mT
+
+
+def _conjugate(a: Any) -> Any:
+    return apply(np.conjugate, a) if a.dtype.kind == "c" else a
+
+
+def _matrix(a: Any, name: str) -> Any:
+    array = matrices(a, name)
+    if array.ndim != 2:
+        raise LinAlgError(f"{name} must be a matrix, got an array of shape {array.shape}")
+    return array
+
+
+def _square_and_other(a: Any, b: Any, side: str, what: str) -> tuple[Any, Any]:
+    """The square matrix, and the other one, transposed if it stands on the left."""
+    if side not in ("left", "right"):
+        raise InputError(f"side {side!r} is not known; use 'left' or 'right'")
+    square, other = _matrix(a, "a"), _matrix(b, "b")
+    need_square(square, what)
+    length = other.shape[-2 if side == "left" else -1]
+    if length != square.shape[-1]:
+        raise LinAlgError(
+            f"{what}: the square matrix is {square.shape[-2]}×{square.shape[-1]} but b has {length} "
+            f"{'rows' if side == 'left' else 'columns'}; they must be as many"
+        )
+    square, other = floating(square, other), floating(other, square)
+    return square, other if side == "left" else other.mT
+
+
+# ---- expressions
+
+
+def _in_range(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NumPy's norm of a small array; left to ours where NumPy's squares may leave the range of floats."""
+
+    def small(x: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            with np.errstate(all="ignore"):
+                made = function(x, *args, **kwargs)
+        except (ValueError, TypeError):
+            return NotImplemented  # an order that we know, or an error in our words
+        if not np.size(x) or made.dtype.kind != "f":
+            return made
+        low, high = _range(made.dtype)
+        return made if ((made >= low) & (made <= high)).all() else NotImplemented
+
+    return small
+
+
+@functools.cache
+def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """Between these, squares and many of them are floats."""
+    info = np.finfo(dtype)
+    return info.tiny**0.25, info.max**0.25
+
+
+@mixed(np.linalg.vector_norm, small=_in_range(np.linalg.vector_norm))
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """The norm of vectors along an axis (None: of all elements)."""
+    array = _as_floats(wrap(as_node(x)))
+    size = abs(array)
+    axes = tuple(range(array.ndim)) if axis is None else axis
+    if ord == np.inf:
+        return _largest(size, axes, keepdims)
+    if ord == -np.inf:
+        return size.min(axis=axes, keepdims=keepdims)
+    if ord == 0:
+        return (size != 0).astype(size.dtype).sum(axis=axes, keepdims=keepdims)
+    if ord == 1:
+        return size.sum(axis=axes, keepdims=keepdims)
+    return _scaled_norm(size, axes, keepdims, ord)
+
+
+def _as_floats(array: Any) -> Any:
+    """Integers as floats: the size of the least of them is no integer of its dtype."""
+    return array if array.dtype.kind in "fc" else array.astype(np.float64)
+
+
+def _largest(sizes: Any, axes: Any, keepdims: bool = False) -> Any:
+    """The largest of numbers that are not negative; 0, if there are none."""
+    initial = {"initial": 0} if 0 in sizes.shape else {}
+    return sizes.max(axis=axes, keepdims=keepdims, **initial)
+
+
+def _scaled_norm(size: Any, axes: Any, keepdims: bool, ord: Any) -> Any:
+    """A norm by powers of the elements; where these would leave the range of floats they are scaled first."""
+    largest = _largest(size, axes, True)
+    low, high = _range(size.dtype)
+    extreme = (largest > high) | ((largest < low) & (largest > 0))
+    scale = np.where(extreme & np.isfinite(largest), largest, largest.dtype.type(1))
+    powers = ((size / scale) ** ord).sum(axis=axes, keepdims=True)
+    total = (np.sqrt(powers) if ord == 2 else powers ** (1.0 / ord)) * scale
+    if keepdims:
+        return total
+    drop = {axis_of(a, size.ndim) for a in (axes if isinstance(axes, tuple) else (axes,))}
+    return wrap(permuted(total.__node__, tuple(a for a in range(size.ndim) if a not in drop)))
+
+
+@mixed(np.linalg.matrix_norm, small=_in_range(np.linalg.matrix_norm))
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norm of matrices in the last two axes."""
+    array = wrap(as_node(x))
+    if array.ndim < 2:
+        raise ValueError(f"matrix_norm takes matrices; got shape {array.shape}")
+    return _matrix_norm(array, ord, (array.ndim - 2, array.ndim - 1), keepdims)
+
+
+def _matrix_norm(array: Any, ord: Any, axes: tuple[int, int], keepdims: bool) -> Any:
+    if ord in ("fro", None):
+        return vector_norm(array, axis=axes, keepdims=keepdims)
+    if ord == "max":
+        return vector_norm(array, axis=axes, keepdims=keepdims, ord=np.inf)
+    if ord in (1, -1, np.inf, -np.inf):
+        rows, columns = axes
+        summed, kept = (rows, columns) if ord in (1, -1) else (columns, rows)
+        total = abs(_as_floats(array)).sum(axis=summed, keepdims=True)
+        made = _largest(total, kept, True) if ord > 0 else total.min(axis=kept, keepdims=True)
+    elif ord in (2, -2, "nuc"):
+        others = tuple(a for a in range(array.ndim) if a not in axes)
+        values = svdvals(wrap(permuted(array.__node__, (*others, *axes))))
+        if ord == 2:
+            small = _largest(values, -1)
+        else:
+            small = values.sum(axis=-1) if ord == "nuc" else values.min(axis=-1)
+        if not keepdims:
+            return small
+        order = [-1] * array.ndim
+        for place, axis in enumerate(others):
+            order[axis] = place
+        return wrap(permuted(small.__node__, tuple(order)))
+    else:
+        raise ValueError(
+            f"norm of order {ord!r} of matrices; use 1, -1, 2, -2, inf, -inf, 'fro', 'nuc' or 'max'"
+        )
+    kept_axes = tuple(a for a in range(array.ndim) if a not in axes)
+    return made if keepdims else wrap(permuted(made.__node__, kept_axes))
+
+
+def _norm_at_once(x: Any, *args: Any, engine: Any = None, events: Any = None, **options: Any) -> Any:
+    """The norm of NumPy's arrays."""
+    if engine is not None:
+        with init(engine):
+            return _norm_at_once(x, *args, events=events, **options)
+    return evaluated(norm(operand(x), *args, **options), events)
+
+
+@mixed(np.linalg.norm, _norm_at_once, small=_in_range(np.linalg.norm))
+def norm(
+    x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, tile: int | None = None
+) -> Any:
+    """NumPy's norm: of vectors along one axis, of matrices along two, of all elements."""
+    array = wrap(recut_as(as_node(x), tile))
+    if axis is None and ord is None:
+        return vector_norm(array, keepdims=keepdims)
+    if axis is None:
+        if array.ndim not in (1, 2):
+            raise ValueError(f"norm of order {ord!r} of an array of shape {array.shape}: give axis=")
+        axis = tuple(range(array.ndim))
+    axes = tuple(axis_of(a, array.ndim) for a in (axis if isinstance(axis, tuple) else (axis,)))
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"invalid norm order {ord!r} for vectors")
+        return vector_norm(array, axis=axes[0], keepdims=keepdims, ord=2 if ord is None else ord)
+    if len(axes) != 2 or axes[0] == axes[1]:
+        raise ValueError(f"axis={axis}: norms are of vectors (one axis) or matrices (two different axes)")
+    return _matrix_norm(array, ord, (axes[0], axes[1]), keepdims)
+
+
+@mixed(np.linalg.matrix_transpose)
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two axes swapped."""
+    return wrap(as_node(x)).mT
+
+
+@mixed(np.linalg.cross)
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The cross product of vectors of three elements."""
+    a, b = wrap(as_node(x1)), wrap(as_node(x2))
+    if a.shape[axis] != 3 or b.shape[axis] != 3:
+        raise ValueError(f"cross takes vectors of 3 elements along axis {axis}; got {a.shape} and {b.shape}")
+    first = [np.take(a, k, axis=axis) for k in range(3)]
+    second = [np.take(b, k, axis=axis) for k in range(3)]
+    parts = [
+        first[(k + 1) % 3] * second[(k + 2) % 3] - first[(k + 2) % 3] * second[(k + 1) % 3] for k in range(3)
+    ]
+    return np.stack(parts, axis=axis)
+
+
+@mixed(np.linalg.outer)
+def outer(x1: Any, x2: Any, /) -> Any:
+    """The products of all pairs of elements of two vectors."""
+    a, b = as_node(x1), as_node(x2)
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"outer takes vectors; got shapes {a.shape} and {b.shape}")
+    return contractions.outer(wrap(a), wrap(b))
+
+
+@mixed(np.linalg.multi_dot)
+def multi_dot(arrays: Any, *, out: Any = None) -> Any:
+    """The product of several matrices, in the order that takes least work."""
+    nodes = [wrap(as_node(each)) for each in arrays]
+    if len(nodes) < 2:
+        raise ValueError(f"multi_dot takes two matrices or more, got {len(nodes)}")
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    place = 0 if nodes[0].ndim == 2 else -1
+    specs = ["".join(letters[place + k : place + k + 2]) for k in range(len(nodes))]
+    if nodes[0].ndim == 1:
+        specs[0] = letters[0]
+        specs[1:] = [letters[k : k + 2] for k in range(len(nodes) - 1)]
+    specs = [s[: n.ndim] for s, n in zip(specs, nodes, strict=True)]
+    result = (specs[0][0] if nodes[0].ndim == 2 else "") + (specs[-1][1] if nodes[-1].ndim == 2 else "")
+    return contractions.einsum(",".join(specs) + "->" + result, *nodes, out=out)
+
+
+@mixed(np.linalg.diagonal)
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of matrices in the last two axes."""
+    return np.diagonal(wrap(as_node(x)), offset, -2, -1)
+
+
+@mixed(np.linalg.trace)
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of matrices in the last two axes."""
+    return np.diagonal(wrap(as_node(x)), offset, -2, -1).sum(axis=-1, dtype=dtype)
+
+
+tensordot = mixed(np.linalg.tensordot)(contractions.tensordot)
+vecdot = mixed(np.linalg.vecdot)(contractions.vecdot)

@@ -1,0 +1,1 @@
+"""Plans and jobs: expressions and programs that run elsewhere or later."""

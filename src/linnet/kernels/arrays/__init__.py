@@ -1,0 +1,1 @@
+"""Kernels of arrays: element by element, folds, moves, sorting, random numbers, files."""

@@ -1,0 +1,1 @@
+"""Kernels of linear algebra: tiles of factorisations, products and spectra."""

@@ -1,0 +1,1 @@
+"""This machine: BLAS and LAPACK without the interpreter lock, memory, compiled libraries."""

@@ -1,0 +1,201 @@
+"""Large arrays, in pages of ordinary size, which are used again.
+
+NumPy asks for huge pages. Where a virtual machine gives freed memory back to its host, a fresh huge
+page has to be fetched from there: 800 MB took between 0.2 and 2.3 s on such a machine, and 0.28 s in
+ordinary pages. Pages that were used before take 0.03 s. So those of large arrays are kept when the
+arrays go, as memory that the system may take at any time, until the next array of about that size.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import mmap
+import sys
+import threading
+from collections import deque
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from linnet.tiles.amounts import human, total_memory
+
+Array = NDArray[Any]
+
+_LARGE = 2**22
+"""Bytes from which NumPy asks for huge pages."""
+_OWN = 2**25
+"""Bytes from which an array has pages of its own; smaller blocks are used again by the allocator."""
+_SPARE = 4
+"""Pages that are kept may be this many times fewer than the whole memory, and no more."""
+_WASTED = 1.25
+"""Kept pages serve an array if they are at most so many times more than it needs."""
+_HAS_PAGES = hasattr(mmap, "MADV_FREE") and hasattr(mmap, "MADV_NOHUGEPAGE")
+_NO_HUGE_PAGES = 15
+"""The advice, as madvise(2) on Linux has it."""
+_madvise: Any = ctypes.CDLL(None).madvise if sys.platform.startswith("linux") else None
+_APART = 1024
+"""Columns a multiple of so many bytes apart fall upon the same places in the cache."""
+
+
+class _Pages:
+    """Memory of one array; when that and all views of it are gone, it is kept for another."""
+
+    def __init__(self, pages: mmap.mmap) -> None:
+        self._pages = pages
+        start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+        self.__array_interface__ = {
+            "version": 3,
+            "data": (start, False),
+            "shape": (len(pages),),
+            "typestr": "|u1",
+        }
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            _KEPT.give(self._pages)
+
+
+class _Kept:
+    """Pages that nobody uses. Arrays go in any thread and at any time, so that no lock may be waited for."""
+
+    def __init__(self) -> None:
+        self._pages: deque[mmap.mmap] = deque()
+        self.most = total_memory() // _SPARE
+        """Bytes that are kept."""
+        self._refusals = 0
+        """How many ask that nothing be kept."""
+        self._lock = threading.Lock()
+
+    def give(self, pages: mmap.mmap) -> None:
+        if self._refusals or len(pages) > self.most:
+            return
+        pages.madvise(mmap.MADV_FREE)
+        self._pages.append(pages)
+        self._shed(self.most)
+
+    def take(self, size: int) -> mmap.mmap | None:
+        for _ in range(len(self._pages)):
+            try:
+                pages = self._pages.pop()
+            except IndexError:  # another thread was faster
+                return None
+            if size <= len(pages) <= size * _WASTED:
+                return pages
+            self._pages.appendleft(pages)
+        return None
+
+    def _shed(self, most: int) -> None:
+        while sum(map(len, tuple(self._pages))) > most:
+            try:
+                self._pages.popleft()
+            except IndexError:
+                return
+
+    def refuse(self, more: int) -> None:
+        with self._lock:
+            self._refusals += more
+        self._pages.clear()
+
+
+_KEPT = _Kept()
+
+
+@contextmanager
+def nothing_kept() -> Generator[None]:
+    """Memory of arrays that go is given back at once, for as long as this lasts."""
+    _KEPT.refuse(1)
+    try:
+        yield
+    finally:
+        _KEPT.refuse(-1)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+    """An array of zeros; new memory is taken when it is written to.
+
+    >>> zeros((2, 2), np.float64)
+    array([[0., 0.],
+           [0., 0.]])
+    """
+    made, clean = blank(shape, dtype)
+    if not clean:
+        made.fill(0)
+    return made
+
+
+def blank(shape: int | tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:
+    """An array, and whether it holds zeros, as new memory does; else somebody will have to write all of it.
+
+    >>> blank((2, 2), np.float64)[1]
+    True
+    """
+    dtype, extents = np.dtype(dtype), (shape,) if isinstance(shape, int) else shape
+    size = math.prod(map(int, extents)) * dtype.itemsize
+    if size < _OWN or not _HAS_PAGES:
+        return _in_small_pages(np.zeros(extents, dtype)), True
+    known = _KEPT.take(size)
+    return _over(_new(size) if known is None else known, extents, dtype), known is None
+
+
+def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
+    """An array that somebody will write all of; memory that was freed before is used again as it is.
+
+    >>> empty((2, 3), np.float32).shape
+    (2, 3)
+    """
+    dtype, extents = np.dtype(dtype), (shape,) if isinstance(shape, int) else shape
+    size = math.prod(map(int, extents)) * dtype.itemsize
+    if size < _OWN or not _HAS_PAGES:
+        return _in_small_pages(np.empty(extents, dtype))
+    return _over(_KEPT.take(size) or _new(size), extents, dtype)
+
+
+def _new(size: int) -> mmap.mmap:
+    try:
+        pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"there is no memory for an array of {human(size)}") from error
+    pages.madvise(mmap.MADV_NOHUGEPAGE)
+    return pages
+
+
+def _over(pages: mmap.mmap, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    size = math.prod(shape) * dtype.itemsize
+    return np.asarray(_Pages(pages))[:size].view(dtype).reshape(shape)
+
+
+def _in_small_pages(made: Array) -> Array:
+    if made.nbytes >= _LARGE and _madvise is not None:
+        first = -(-made.__array_interface__["data"][0] // mmap.PAGESIZE) * mmap.PAGESIZE
+        last = (made.__array_interface__["data"][0] + made.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+        # A system that refuses gives huge pages, which is slower and not wrong.
+        _madvise(ctypes.c_void_p(first), ctypes.c_size_t(last - first), _NO_HUGE_PAGES)
+    return made
+
+
+def is_kept(owner: object) -> bool:
+    """Whether it is what the memory of one of these arrays belongs to."""
+    return isinstance(owner, _Pages)
+
+
+def columns(rows: int, count: int, dtype: DTypeLike) -> Array:
+    """A matrix of zeros in Fortran order, whose columns do not get into one another's way in the cache.
+
+    >>> columns(128, 2, np.float64).strides
+    (8, 1088)
+    """
+    return zeros((count, rows + spare(rows, dtype)), dtype).T[:rows]
+
+
+def spare(rows: int, dtype: DTypeLike) -> int:
+    """Elements to leave free between columns of so many rows, if these fell upon like places of the cache.
+
+    >>> spare(128, np.float64), spare(100, np.float64)
+    (8, 0)
+    """
+    item = np.dtype(dtype).itemsize
+    return 64 // item if item * rows % _APART == 0 else 0

@@ -1,0 +1,1 @@
+"""Kernels on sparse tiles, which travel as bytes (`tiles.sparse_tile`)."""

@@ -1,0 +1,211 @@
+"""Values of many steps combined: the loops that a target does not name, folded away by a monoid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from linnet.loopnests.contracting import contracted
+from linnet.loopnests.language import Binary, Expr, Logic, Unary
+from linnet.loopnests.monoids import Monoid, identity
+from linnet.loopnests.vectors import (
+    Vector,
+    alike,
+    apply,
+    binary,
+    cast,
+    constant,
+    functions,
+    in_tiles,
+    lined_up,
+    unary,
+    where,
+)
+from linnet.sparse_arrays.array import SparseArray
+from linnet.sparse_arrays.rules import semiring
+
+if TYPE_CHECKING:
+    from linnet.loopnests.running import Step
+
+
+def fold(
+    step: Step, monoid: Monoid, value: Expr, folded: list[str], mask: Vector | None, old: Vector
+) -> Vector:
+    """The values of all steps of the loops that the target does not name, combined."""
+    if monoid.name == "+":
+        match value:
+            case Binary("+" | "-" as op, left, right):
+                one = fold(step, monoid, left, folded, mask, old)
+                return binary(op, one, fold(step, monoid, right, folded, mask, old))
+            case Unary("-", operand):
+                made = fold(step, monoid, operand, folded, mask, old)
+                if made.dtype.kind != "u":
+                    return unary("-", made)
+            case _:
+                pass
+        found = contracted(step, value, folded, mask, old)
+        if found is not None:
+            return stored_densely(found)
+    found = sparse_product(step, monoid, value, folded, mask)
+    if found is not None:
+        return stored_densely(found)
+    return folded_away(step, monoid, step.evaluate(value), folded, mask, old)
+
+
+def stored_densely(found: Vector) -> Vector:
+    """What goes into an array of the program, which is dense."""
+    data = found.data
+    return Vector(data.todense(), found.axes, found.plain) if isinstance(data, SparseArray) else found
+
+
+_PRODUCTS = {
+    ("min", "+", np.inf): ("fmin", "add"),
+    ("max", "+", -np.inf): ("fmax", "add"),
+    ("or", "and", False): ("logical_or", "logical_and"),
+}
+"""By a fold, an operation and the fill that is identity of the one and annihilates in the other."""
+
+
+def sparse_product(
+    step: Step, monoid: Monoid, value: Expr, folded: list[str], mask: Vector | None
+) -> Vector | None:
+    """A fold of sums (or others) of two matrices, one of them sparse, as their product; None if it is not."""
+    if not isinstance(value, Binary | Logic) or len(folded) != 1 or mask is not None:
+        return None
+    one, other = step.evaluate(value.left), step.evaluate(value.right)
+    sparse = [each.data for each in (one, other) if isinstance(each.data, SparseArray)]
+    found = {
+        _PRODUCTS.get((monoid.name, value.op, each.fill.item())) if each.dtype.kind in "fb" else None
+        for each in sparse
+    }
+    (k,) = folded
+    names = [*one.axes, *other.axes]
+    if len(found) != 1 or None in found or names.count(k) != 2 or len(set(names)) != len(names) - 1:
+        return None
+    if len(one.axes) > 2 or len(other.axes) > 2:
+        return None
+    ((plus, times),) = found  # type: ignore[misc]
+    rest = tuple(each for each in names if each != k)
+    left = lined_up(in_tiles(one).data, one.axes, (*(each for each in one.axes if each != k), k))
+    right = lined_up(in_tiles(other).data, other.axes, (k, *(each for each in other.axes if each != k)))
+    return Vector(semiring(left, right, plus, times), rest)
+
+
+def folded_away(
+    step: Step, monoid: Monoid, value: Vector, folded: list[str], mask: Vector | None, old: Vector
+) -> Vector:
+    """A vector without the axes of some loops."""
+    wide = alike(old, value)[1]
+    if monoid.name in ("or", "and"):
+        value = _truths(step, old, value)
+    elif not (value.plain and wide.plain):
+        value = cast(value, np.dtype(wide.dtype))
+    else:
+        value = wide
+    if monoid.name in ("min", "max") and value.dtype.kind == "c":
+        step.machine.refuse(
+            step.statement, "complex numbers have no order", "compare their absolute values", None
+        )
+    if monoid.name in ("min", "max") and value.dtype.kind == "f":
+        value = without_nan(value, identity(monoid, value.dtype))
+    if mask is not None:
+        value = masked(mask, value, identity(monoid, value.dtype))
+    lengths = {name: len(step.place.ranges[name]) for name in folded}
+    missing = [name for name in folded if name not in value.axes]
+    if missing:
+        value = _repeated(step, monoid, value, missing, lengths)
+    axes = tuple(number for number, name in enumerate(value.axes) if name in folded)
+    if not axes:
+        return value
+    rest = tuple(name for name in value.axes if name not in folded)
+    return Vector(folds(monoid, in_tiles(value).data, axes, value.dtype), rest, value.plain)
+
+
+def masked(mask: Vector, value: Vector, fill: Any) -> Vector:
+    """With the identity where no step runs; Python numbers stay what they are."""
+    full = spread(value)
+    made = where(mask, Vector(full.data, full.axes), Vector(np.asarray(fill)))
+    return Vector(made.data, made.axes, value.plain)
+
+
+def _truths(step: Step, old: Vector, value: Vector) -> Vector:
+    if old.dtype.kind != "b" or value.dtype.kind != "b":
+        step.machine.refuse(
+            step.statement,
+            f"`or` and `and` of {old.dtype} and {value.dtype} give one of the two, so the order matters",
+            "use arrays of Booleans, and comparisons", None,
+        )  # fmt: skip
+    return value
+
+
+def spread(value: Vector) -> Vector:
+    """Python's number as an array."""
+    return Vector(np.asarray(value.data, value.dtype), (), value.plain) if value.is_number else value
+
+
+def without_nan(value: Vector, fill: Any) -> Vector:
+    """Python's `min` passes over values that are not a number."""
+    value = spread(value)
+    made = where(
+        apply(np.isnan, Vector(value.data, value.axes)),
+        Vector(np.asarray(fill)),
+        Vector(value.data, value.axes),
+    )
+    return Vector(made.data, made.axes, value.plain)
+
+
+def _repeated(
+    step: Step, monoid: Monoid, value: Vector, missing: list[str], lengths: dict[str, int]
+) -> Vector:
+    """A value that is the same in all steps of some loops, combined with itself so many times."""
+    times = int(np.prod([lengths[name] for name in missing], dtype=object))
+    if monoid.name == "+":
+        return binary("*", value, constant(times))
+    if monoid.name == "*":
+        return binary("**", value, constant(times))
+    if monoid.name in ("min", "max", "or", "and", "&", "|"):
+        return value
+    if monoid.name == "^":
+        return value if times % 2 else binary("^", value, value)
+    shape = [lengths[name] for name in missing]
+    data = in_tiles(spread(value)).data
+    data = functions().broadcast_to(data, (*shape, *data.shape))
+    return Vector(data, (*missing, *value.axes), value.plain)
+
+
+def folds(monoid: Monoid, data: Any, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    xp = functions()
+    match monoid.name:
+        case "+":
+            return xp.sum(data, axis=axes, dtype=dtype if dtype.kind != "b" else bool)
+        case "*":
+            return xp.prod(data, axis=axes, dtype=dtype)
+        case "min":
+            return xp.min(data, axis=axes)
+        case "max":
+            return xp.max(data, axis=axes)
+        case "or":
+            return xp.any(data, axis=axes)
+        case "and":
+            return xp.all(data, axis=axes)
+        case "&" | "|" | "^":
+            ufunc = {"&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor}[monoid.name]
+            for axis in reversed(axes):
+                data = ufunc.reduce(data, axis=axis)
+            return data
+        case _:
+            return _by_halves(monoid, data, axes)
+
+
+def _by_halves(monoid: Monoid, data: Any, axes: tuple[int, ...]) -> Any:
+    """A fold by a function of the user's: halves are combined until one element is left."""
+    assert monoid.combine is not None
+    for axis in reversed(axes):
+        data = functions().moveaxis(data, axis, 0)
+        while data.shape[0] > 1:
+            half = data.shape[0] // 2
+            made = monoid.combine(data[:half], data[half : 2 * half])
+            data = functions().concat([made, data[2 * half :]]) if data.shape[0] % 2 else made
+        data = data[0]
+    return data

@@ -1,0 +1,246 @@
+"""Runs a nest: every statement becomes an expression of lazy arrays, for all steps that may run at once.
+
+Nothing the user sees changes before the whole nest is built: `Machine.arrays` holds new versions of the
+arrays, which the caller takes over in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from linnet.arrays.elements.core import ArrayBase, wrap
+from linnet.loopnests import storing
+from linnet.loopnests.binding import MISSING, NUMBERS
+from linnet.loopnests.language import Binary, Call, Choose, Compare, Const, Expr, Index, Load, Logic, Unary
+from linnet.loopnests.loading import Region, load, region
+from linnet.loopnests.ordering import AtOnce, Part, StepByStep
+from linnet.loopnests.places import Place, Prepared, conjunction, place
+from linnet.loopnests.refusing import Origin
+from linnet.loopnests.scalar_functions import known_function
+from linnet.loopnests.statements import Axis, Nest, Statement
+from linnet.loopnests.vectors import (
+    DividedByZero,
+    Overflow,
+    Vector,
+    apply,
+    binary,
+    call,
+    constant,
+    logic,
+    truth,
+    unary,
+    where,
+)
+from linnet.programs.grammar import At
+from linnet.sparse_arrays.array import SparseArray
+
+
+@dataclass(slots=True)
+class Cells:
+    """The cells of a scalar: one for each step of the loops it belongs to."""
+
+    vector: Vector
+    """Its axes are not used; `plain` is that of all values."""
+    offsets: tuple[int, ...]
+
+
+class Machine:
+    """The state of a nest that is being built."""
+
+    def __init__(
+        self, nest: Nest, objects: Mapping[str, Any], functions: Mapping[str, Any], origin: Origin,
+        starts: Callable[[str], Any], parts: tuple[Part, ...],
+    ) -> None:  # fmt: skip
+        self.parts: tuple[Part, ...] = parts
+        self.scalars: dict[str, tuple[str, ...]] = kept_axes(nest, parts)
+        self.nest: Nest = nest
+        self.functions: Mapping[str, Any] = functions
+        self.origin: Origin = origin
+        self.starts = starts
+        self.arrays: dict[str, Any] = {
+            key: each if isinstance(each, SparseArray) else wrap(each.__node__)
+            for key, each in objects.items()
+        }
+        self.cells: dict[str, Cells] = {}
+        self._prepared: dict[int, Prepared] = {}
+        self._whole: dict[str, range] = {}
+        for statement in nest.statements:
+            for axis in statement.axes:
+                if axis.name not in self._whole:
+                    self._whole[axis.name] = axis.run(
+                        {k: (r[0], r[-1]) if r else (0, 0) for k, r in self._whole.items()}, {}
+                    )
+
+    # ---- the order
+
+    def run(self, parts: tuple[Part, ...] | None = None, fixed: Mapping[str, int] | None = None) -> None:
+        """Parts of a nest, one after another; all of them if none are given."""
+        fixed = fixed or {}
+        for part in self.parts if parts is None else parts:
+            match part:
+                case AtOnce(statement):
+                    self.at_once(statement, fixed)
+                case StepByStep(axis, body):
+                    for value in self._values(axis, fixed):
+                        self.run(body, {**fixed, axis.name: value})
+
+    def _values(self, axis: Axis, fixed: Mapping[str, int]) -> range:
+        box = {name: (run[0], run[-1]) for name, run in self._whole.items() if run}
+        return axis.run(box, fixed)
+
+    def at_once(self, statement: Statement, fixed: Mapping[str, int]) -> None:
+        """A statement for all steps of the loops that have no number."""
+        prepared = self._prepared.get(statement.number)
+        if prepared is None:
+            prepared = self._prepared[statement.number] = Prepared(statement)
+        own = {axis.name for axis in statement.axes}
+        where_ = place(prepared, {name: value for name, value in fixed.items() if name in own})
+        if where_ is None:
+            return
+        try:
+            storing.store(Step(self, statement, prepared, where_))
+        except Overflow:
+            self.refuse(
+                statement, "whole numbers here do not fit 64 bits, or the dtype of the array",
+                "compute with floats: write 1.0 instead of 1, or use a wider dtype", statement.at,
+            )  # fmt: skip
+        except DividedByZero:
+            self.refuse(
+                statement, "numbers made of loop variables are divided by zero in some step",
+                "start the loop where the divisor is not zero", statement.at,
+            )  # fmt: skip
+
+    def refuse(self, statement: Statement, message: str, fix: str, at: At | None) -> NoReturn:
+        """Raise a `LoopError`."""
+        self.origin.refuse(message, fix, at or statement.at)
+
+    # ---- cells of scalars
+
+    def cell_shape(self, key: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shape and offsets of the cells of a scalar."""
+        runs = [self._whole[name] for name in self.scalars[key]]
+        ends = [(min(run[0], run[-1]), max(run[0], run[-1])) if run else (0, -1) for run in runs]
+        return tuple(last - first + 1 for first, last in ends), tuple(first for first, _ in ends)
+
+    def cells_of(self, key: str, at: At | None) -> Cells:
+        """The cells as they are now."""
+        found = self.cells.get(key)
+        if found is None:
+            name = key[1:]
+            start = MISSING if self.scalars[key] else self.starts(name)
+            if start is MISSING or not isinstance(start, (ArrayBase, *NUMBERS)):
+                self.origin.refuse(
+                    f"{name!r} is read before it is assigned",
+                    "assign it before the loops, or first in the loop",
+                    at,
+                )
+            vector = Vector(start) if isinstance(start, ArrayBase) else constant(start)
+            found = self.cells[key] = Cells(vector, ())
+        return found
+
+
+def kept_axes(nest: Nest, parts: tuple[Part, ...]) -> dict[str, tuple[str, ...]]:
+    """The loops that each scalar needs cells for: not those around all its statements that run step by step,
+    since no step sees what another left."""
+    around: dict[int, frozenset[StepByStep]] = {}
+
+    def walk(some: tuple[Part, ...], stepped: frozenset[StepByStep]) -> None:
+        for part in some:
+            if isinstance(part, AtOnce):
+                around[part.statement.number] = stepped
+            else:
+                walk(part.body, stepped | {part})
+
+    walk(parts, frozenset())
+    found: dict[str, tuple[str, ...]] = {}
+    for key, axes in nest.scalars.items():
+        uses = [
+            around[each.number] for each in nest.statements
+            if any(one.array == key for one in (*each.writes, *each.reads)) and each.number in around
+        ]  # fmt: skip
+        # The same loop may run twice, for parts after each other: then cells must last from one to the other.
+        common = {part.axis.name for part in (frozenset.intersection(*uses) if uses else ())}
+        found[key] = tuple(name for name in axes if name not in common)
+    return found
+
+
+@dataclass(slots=True)
+class Step:
+    """A statement while it is built."""
+
+    machine: Machine
+    statement: Statement
+    prepared: Prepared
+    place: Place
+
+    def evaluate(self, node: Expr) -> Vector:
+        """The values of an expression."""
+        match node:
+            case Const(value):
+                return constant(value)
+            case Index(name):
+                return self.place.variable(name)
+            case Load():
+                return self.load(node)
+            case Unary(op, operand):
+                return unary(op, self.evaluate(operand))
+            case Binary(op, left, right):
+                return binary(op, self.evaluate(left), self.evaluate(right))
+            case Compare(op, left, right):
+                return binary(op, self.evaluate(left), self.evaluate(right))
+            case Logic(op, left, right):
+                return logic(op, self.evaluate(left), self.evaluate(right))
+            case Choose(condition, yes, no):
+                return where(self.evaluate(condition), self.evaluate(yes), self.evaluate(no))
+            case Call(word, arguments):
+                function = self.machine.functions[word]
+                known = known_function(function, len(arguments))
+                assert known is not None
+                return call(known.ufunc, known.plain, [self.evaluate(each) for each in arguments], function)
+            case _:
+                raise AssertionError(node)
+
+    def region(self, cell: Load) -> Region:
+        """Which cells an access means in this place."""
+        if cell.array in self.machine.nest.scalars:
+            shape, offsets = self.machine.cell_shape(cell.array)
+            own = self.machine.scalars[cell.array]
+            indices = tuple(each for each in cell.indices if isinstance(each, Index) and each.name in own)
+            return region(indices, shape, self.place, self.position, offsets)
+        return region(cell.indices, self.machine.nest.arrays[cell.array], self.place, self.position)
+
+    def position(self, index: Expr) -> Vector:
+        """Positions that are no sum of loop variables; where the statement does not run they are 0."""
+        found = self.evaluate(index)
+        if found.dtype.kind not in "iu":
+            self.machine.refuse(
+                self.statement, f"an index has the dtype {found.dtype}; indices are whole numbers",
+                "convert it: int(...), or use an array of integers", index.at,
+            )  # fmt: skip
+        masks = [each for each in (self.place.mask(), self.value_mask()) if each is not None]
+        if isinstance(found.data, ArrayBase) and masks:
+            found = where(conjunction(masks) or masks[0], found, constant(0))
+        return found
+
+    def load(self, cell: Load) -> Vector:
+        """The values of an access."""
+        if cell.array in self.machine.nest.scalars:
+            cells = self.machine.cells_of(cell.array, cell.at)
+            if not self.machine.scalars[cell.array]:
+                return cells.vector
+            data, axes = load(cells.vector.data, self.region(cell))
+            return Vector(data, axes, cells.vector.plain)
+        data, axes = load(self.machine.arrays[cell.array], self.region(cell))
+        return Vector(data, axes)
+
+    def value_mask(self) -> Vector | None:
+        """Where the guards on values hold."""
+        found: list[Vector] = []
+        for guard, holds in (*self.prepared.values, *self.prepared.tests):
+            one = truth(self.evaluate(guard))
+            found.append(one if holds else apply(np.logical_not, one))
+        return conjunction(found)

@@ -1,0 +1,43 @@
+"""Faults that random nests found, each as a program of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_random_nests import compared
+
+HEAD = "def program(A, B, M, v, w, k):\n    s = 0.0\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # several steps update one cell through a quotient
+        "    for i0 in range(5):\n        t = A[0, 0]\n        v[i0 // 2] += t\n",
+        # a Python number that two loops leave behind
+        "    for i0 in range(1, 5):\n        t = A[0, 0]\n        v[0] += t\n"
+        "    for i0 in range(1, 5):\n        t = 2\n        A[0, 0] += t\n",
+        # a scalar that one loop makes, and another loop over the same steps reads
+        "    for i0 in range(1, 5):\n        for i1 in range(1, 5):\n            A[i1, 0] += w[i0]\n"
+        "            t = abs(B[i0, i0])\n            B[i1, 5 - i0] += t\n            w[5 - i0] += t\n",
+        # diagonals would turn the order of two steps around
+        "    for i0 in range(1, 5):\n        for i1 in range(1, 5):\n            w[i0] = A[0, i1]\n"
+        "            t = w[i1]\n            v[0] += t\n",
+        "    for i0 in range(1, 5):\n        for i1 in range(1, 5):\n            if i1 % 2 == 0:\n"
+        "                A[i0 + 1, 3] = 1.5\n            t = w[i0]\n            A[i1, 3] += t\n",
+    ],
+)
+def test_a_program_that_was_wrong(text):
+    assert compared(HEAD + text + "    return s\n", 0) in ("same", "refused")
+
+
+def test_positions_of_long_diagonals_stay_inside():
+    """From 2¹⁶ steps on, values of loop variables are made in tiles; positions are not."""
+    from comparing import same
+    from test_programs import smith_waterman
+
+    rng = np.random.default_rng(0)
+    got, best = smith_waterman(rng.integers(0, 4, 200), rng.integers(0, 4, 220))
+    assert got.shape == (201, 221)
+    assert best.compute() == got.compute().max()
+    same(smith_waterman, rng.integers(0, 4, 9), rng.integers(0, 4, 5))

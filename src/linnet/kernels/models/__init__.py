@@ -1,0 +1,1 @@
+"""Kernels of models: passes over rows of a table, families of distributions, coordinate descent."""

@@ -1,0 +1,271 @@
+"""Clusters: Lloyd's algorithm, one pass over the data for each iteration.
+
+Centres to begin with are k-means++ (Arthur and Vassilvitskii, 2007) on a random sample of rows: all of them,
+if there are few. The sample is all that leaves the nodes besides sums.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from linnet.arrays.elements.core import wrap
+from linnet.arrays.expression.nodes import Node, Source
+from linnet.arrays.lowering.evaluate import computed
+from linnet.models import inputs
+from linnet.models.design import Vector, column
+from linnet.models.passing import each_rows, gram, summed_rows
+from linnet.models.solvers import Progress
+
+_SAMPLE = 20_000
+
+
+def plus_plus(rows: Vector, weight: Vector, count: int, random: np.random.RandomState) -> Vector:
+    """Centres far apart: each is drawn by its squared distance from those before, the best of a few draws."""
+    trials = 2 + int(np.log(count))
+    total = weight.sum()
+    centres = np.empty((count, rows.shape[1]))
+    centres[0] = rows[random.choice(len(rows), p=weight / total)]
+    nearest = _distances(rows, centres[:1])[:, 0]
+    for place in range(1, count):
+        mass = nearest * weight
+        potential = mass.sum()
+        chance = mass / potential if potential > 0 else weight / total
+        drawn = random.choice(len(rows), trials, p=chance)
+        closer = np.minimum(nearest[:, None], _distances(rows, rows[drawn]))
+        best = int(np.argmin(weight @ closer))
+        nearest, centres[place] = closer[:, best], rows[drawn[best]]
+    return centres
+
+
+def _distances(rows: Vector, others: Vector) -> Vector:
+    squares = np.einsum("ij,ij->i", rows, rows)[:, None] - 2 * rows @ others.T
+    return np.maximum(squares + np.einsum("ij,ij->i", others, others), 0.0)
+
+
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):
+    """Clusters around centres.
+
+    Parameters
+    ----------
+    n_clusters : int
+    init : {"k-means++", "random"} or array of shape (n_clusters, n_features)
+    n_init : int or "auto"
+        Fits from different centres, of which the best is kept; "auto" is 1 for "k-means++" and arrays, else
+        10.
+    max_iter : int
+    tol : float
+        How far centres may still move, relative to the variances of columns.
+    verbose : int
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    cluster_centers_, labels_, inertia_, n_iter_
+        As in scikit-learn; `labels_` is lazy for a lazy table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> model = KMeans(2, random_state=0).fit(np.array([[0.0], [0.1], [5.0], [5.1]]))
+    >>> sorted(model.cluster_centers_[:, 0].round(3).tolist())
+    [0.05, 5.05]
+    """
+
+    cluster_centers_: Vector
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: Any = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : column of length n_samples, optional
+
+        Returns
+        -------
+        self
+        """
+        X = inputs.checked(self, X, reset=True)
+        if X.shape[0] < self.n_clusters:
+            raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}.")
+        node = inputs.rows(X)
+        weights = inputs.weights(sample_weight, X, X.shape[0])
+        weight = None if weights is None else column(weights, node.layout)
+        count, sums, products = gram(node)
+        if not np.isfinite(sums).all():
+            raise ValueError("Input X contains NaN or infinity; remove or fill these rows first")
+        variance = float(np.mean(np.maximum(np.diag(products) / count - (sums / count) ** 2, 0)))
+        random = check_random_state(self.random_state)
+        best: tuple[float, Vector, int] | None = None
+        for _ in range(self._fits()):
+            found = self._once(node, weight, self._begin(node, weight, random), self.tol * variance, random)
+            if best is None or found[0] < best[0]:
+                best = found
+        assert best is not None
+        self.inertia_, self.cluster_centers_, self.n_iter_ = best
+        labels = wrap(each_rows("kmeans_labels", node, (self.cluster_centers_,), None, np.int32))
+        self.labels_ = labels if inputs.lazy(X) else np.asarray(labels)
+        self._tell_few()
+        return self
+
+    def _fits(self) -> int:
+        if self.n_init != "auto":
+            return max(1, int(self.n_init))
+        return 10 if isinstance(self.init, str) and self.init == "random" else 1
+
+    def _begin(self, node: Node, weight: Node | None, random: np.random.RandomState) -> Vector:
+        if not isinstance(self.init, str):
+            given = np.array(self.init, np.float64)
+            if given.shape != (self.n_clusters, node.shape[1]):
+                raise ValueError(
+                    f"The shape of the initial centers {given.shape} does not match "
+                    f"({self.n_clusters}, {node.shape[1]})"
+                )
+            return given
+        if self.init not in ("k-means++", "random"):
+            raise ValueError(f"init must be 'k-means++', 'random' or an array; got {self.init!r}")
+        total = node.shape[0]
+        size = min(total, max(_SAMPLE, 20 * self.n_clusters))
+        chosen = np.sort(random.choice(total, size, replace=False)) if size < total else None
+        wanted = [wrap(node), *(() if weight is None else (wrap(weight),))]
+        if chosen is not None:
+            wanted = [each[wrap(Source(chosen))] for each in wanted]
+        found = computed([each.__node__ for each in wanted])
+        rows = np.asarray(found[0], np.float64)
+        of_rows = np.ones(len(rows)) if weight is None else np.asarray(found[1], np.float64)
+        if self.init == "random":
+            return rows[random.choice(len(rows), self.n_clusters, replace=False, p=of_rows / of_rows.sum())]
+        return plus_plus(rows, of_rows, self.n_clusters, random)
+
+    def _once(
+        self, node: Node, weight: Node | None, centres: Vector, tol: float, random: np.random.RandomState
+    ) -> tuple[float, Vector, int]:
+        """Lloyd's algorithm from centres: inertia, centres, iterations."""
+        progress = Progress(self.verbose, self.max_iter, type(self).__name__)
+        iteration = 0
+        for iteration in range(1, self.max_iter + 1):
+            inertia, weights, sums = self._pass(node, weight, centres)
+            alive = weights > 0
+            moved = np.where(alive[:, None], sums / np.where(alive, weights, 1.0)[:, None], centres)
+            change = float(((moved - centres) ** 2).sum())
+            centres = moved
+            progress(iteration, inertia, change)
+            if change <= tol:
+                break
+        else:
+            warnings.warn(
+                f"KMeans did not converge in {self.max_iter} iterations; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        inertia, _, _ = self._pass(node, weight, centres)
+        return inertia, centres, iteration
+
+    def _pass(self, node: Node, weight: Node | None, centres: Vector) -> tuple[float, Vector, Vector]:
+        count, columns = centres.shape
+        others = (centres,) if weight is None else (centres, weight)
+        (line,) = computed([summed_rows("kmeans_pass", node, others, 1 + count * (1 + columns))])
+        return float(line[0]), line[1 : 1 + count], line[1 + count :].reshape(count, columns)
+
+    def _tell_few(self) -> None:
+        distinct = len(np.unique(self.cluster_centers_, axis=0))
+        if distinct < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({distinct}) found smaller than n_clusters "
+                f"({self.n_clusters}). "
+                "Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def predict(self, X: Any) -> Any:
+        """The number of the nearest centre of each row; lazy for a lazy table.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        column of integers
+        """
+        check_is_fitted(self)
+        X = inputs.checked(self, X, reset=False)
+        labels = wrap(each_rows("kmeans_labels", inputs.rows(X), (self.cluster_centers_,), None, np.int32))
+        return labels if inputs.lazy(X) else np.asarray(labels)
+
+    def transform(self, X: Any) -> Any:
+        """The distance of each row from each centre.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        table of shape (n_samples, n_clusters)
+        """
+        check_is_fitted(self)
+        X = inputs.checked(self, X, reset=False)
+        x = X if inputs.lazy(X) else wrap(inputs.rows(X))
+        centres = self.cluster_centers_
+        squares = (x * x).sum(axis=1)[:, None] - 2 * (x @ wrap(Source(np.ascontiguousarray(centres.T))))
+        made = np.sqrt(np.maximum(squares + wrap(Source((centres**2).sum(axis=1))), 0.0))
+        return made if inputs.lazy(X) else np.asarray(made).astype(X.dtype, copy=False)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the inertia of rows.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : column of length n_samples, optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        X = inputs.checked(self, X, reset=False)
+        node = inputs.rows(X)
+        weights = inputs.weights(sample_weight, X, X.shape[0])
+        weight = None if weights is None else column(weights, node.layout)
+        return -self._pass(node, weight, self.cluster_centers_)[0]
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.cluster_centers_.shape[0]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

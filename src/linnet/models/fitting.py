@@ -1,0 +1,194 @@
+"""From a design and a model to coefficients: where to begin, which solver, and columns far from zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from linnet.arrays.elements.core import wrap
+from linnet.arrays.expression.nodes import Source
+from linnet.kernels.models.families import LINKS
+from linnet.models.design import WIDE, Design, Evaluation, Model, Rows, Vector, by_rows, column
+from linnet.models.proximal import proximal_newton
+from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, newton, solve_positive
+
+_FAR = 100.0
+"""Columns whose mean is so many of their own deviations away from 0 are brought there."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """What the user asked for."""
+
+    solver: str
+    """auto, newton, irls, lbfgs or proximal."""
+    tol: float
+    max_iter: int
+    ridge: float = 0.0
+    """Half of it times the squares of coefficients is added to the loss; of all rows, not of their mean."""
+    lasso: float = 0.0
+    """It times their absolute values is added."""
+    per_weight: bool = False
+    """Whether both are for rows of weight 1 together, as scikit-learn's `alpha` is."""
+    verbose: int = 0
+    label: str = "fit"
+    warm: Vector | None = None
+    """Coefficients to begin with, the intercept last."""
+
+
+_PER_COLUMN = 50
+"""Rows for each coefficient that a sample has at least,"""
+_MANY = 5_000_000
+"""and numbers in a table from which it is worth while."""
+
+SOLVERS = ("auto", "newton", "irls", "lbfgs", "proximal")
+
+
+def check_solver(solver: str, what: str) -> None:
+    """Refuse solvers there are none of."""
+    if solver not in SOLVERS:
+        raise ValueError(f"{what} has no solver {solver!r}; use one of {', '.join(SOLVERS)}")
+
+
+def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Solution:
+    """Coefficients of a generalised linear model, the intercept last, for columns as they were given."""
+    loss = Rows(design, model)
+    chosen = _chosen(request, design)
+    if chosen == "tiled":
+        from linnet.models.wide import tiled_newton
+
+        return tiled_newton(design, model, mean, request)
+    curvature = {"irls": "expected", "lbfgs": "none"}.get(chosen, "observed")
+    if chosen in ("newton", "irls") and request.warm is None:
+        request = replace(request, warm=_sampled(design, model, mean, request, curvature))
+    coef, first = _begin(loss, mean, request, curvature)
+    check_finite(first, request.label)
+    if first.hessian is not None and design.intercept and bring_near(design, first):
+        coef[-1] += float(design.shift @ coef[:-1]) if design.shift is not None else 0.0
+        first = loss.evaluate(coef, curvature)
+    scale = first.weight if request.per_weight else 1.0
+    penalty = np.full(loss.size, request.ridge * scale)
+    lasso = np.full(loss.size, request.lasso * scale)
+    if design.intercept:
+        penalty[-1] = lasso[-1] = 0.0
+    progress = Progress(request.verbose, request.max_iter, request.label)
+    how: dict[str, Any] = {"tol": request.tol, "max_iter": request.max_iter, "progress": progress}
+    if chosen == "proximal":
+        found = proximal_newton(loss, coef, penalty, lasso, first=first, **how)
+    elif chosen == "lbfgs":
+        found = lbfgs(loss, coef, penalty, **how)
+    else:
+        found = newton(loss, coef, penalty, curvature=curvature, first=first, **how)
+    return found
+
+
+def _chosen(request: Request, design: Design) -> str:
+    if request.lasso > 0:
+        if request.solver not in ("auto", "proximal"):
+            raise ValueError(
+                f"the solver {request.solver!r} makes no exact zeros, which an l1 penalty asks for; "
+                'use solver="proximal" or "auto"'
+            )
+        return "proximal"
+    wide = design.columns > WIDE
+    if request.solver == "auto" or (request.solver in ("newton", "irls") and wide):
+        return "tiled" if wide else "newton"
+    return "newton" if request.solver == "proximal" else request.solver
+
+
+def _sampled(design: Design, model: Model, mean: float, request: Request, curvature: str) -> Vector | None:
+    """The coefficients of a twentieth of the rows, where there are many rows in memory; None elsewhere.
+
+    They are as near as the square root of the number of rows says, which saves passes over all of them.
+    """
+    rows, columns = design.x.shape
+    if not isinstance(design.x, Source) or rows < 20 * _PER_COLUMN * design.columns or rows * columns < _MANY:
+        return None
+    every = slice(None, None, 20)
+    x = by_rows(Source(design.x.data[every]))
+    others = [
+        None if each is None else column(wrap(each)[every], x.layout)
+        for each in (design.y, design.weight, design.offset)
+    ]
+    assert others[0] is not None
+    part = Design(x, others[0], others[1], others[2], design.intercept)
+    loss = Rows(part, model)
+    coef, first = _begin(loss, mean, request, curvature)
+    if not (np.isfinite(first.loss) and np.isfinite(first.gradient).all()):
+        return None
+    scale = first.weight if request.per_weight else 0.05
+    penalty = np.full(loss.size, request.ridge * scale)
+    if design.intercept:
+        penalty[-1] = 0.0
+    found = newton(loss, coef, penalty, tol=1e-2, max_iter=20, curvature=curvature, first=first)
+    usable = found.converged and not found.singular and np.isfinite(found.coef).all()
+    return found.coef if usable and np.abs(found.coef).max() < 1e3 else None
+
+
+def _begin(loss: Rows, mean: float, request: Request, curvature: str) -> tuple[Vector, Evaluation]:
+    """The first coefficients, and the pass there."""
+    coef = np.zeros(loss.size)
+    design, model = loss.design, loss.model
+    if request.warm is not None and request.warm.shape == coef.shape:
+        coef = request.warm.astype(np.float64)
+    elif design.intercept and design.offset is None and model.link not in ("inverse", "inverse_squared"):
+        possible = model.family != "binomial" or 0 < mean < 1
+        coef[-1] = forward(model.link, mean) if possible else 0.0
+    found = loss.evaluate(coef, curvature)
+    if np.isfinite(found.loss) or model.link in ("logit",):
+        return coef, found
+    start = loss.start(mean)  # means at these coefficients are impossible: begin with means near y
+    assert start.hessian is not None
+    if np.isfinite(start.gradient).all():
+        coef, _ = solve_positive(start.hessian, -start.gradient)
+        tried = loss.evaluate(coef, curvature)
+        if not np.isfinite(tried.loss) and design.intercept:
+            coef = np.zeros(loss.size)
+            coef[-1] = forward(model.link, mean)
+            tried = loss.evaluate(coef, curvature)
+        return coef, tried
+    return coef, found
+
+
+def forward(link: str, mean: float) -> float:
+    """The predictor of a mean; 0 where there is none."""
+    with np.errstate(all="ignore"):
+        value = float(LINKS[link].forward(np.array([mean], np.float64))[0])
+    return value if np.isfinite(value) else 0.0
+
+
+def bring_near(design: Design, first: Evaluation) -> bool:
+    """Take means off columns that lie far from zero: their products would lose the digits that differ."""
+    hessian = first.hessian
+    assert hessian is not None
+    total = hessian[-1, -1]
+    if not total > 0:
+        return False
+    means = hessian[:-1, -1] / total
+    spread = np.sqrt(np.maximum(np.diag(hessian)[:-1] / total - means**2, 0))
+    if not (np.abs(means) > _FAR * np.maximum(spread, 1e-300)).any():
+        return False
+    design.shift = np.ascontiguousarray(means)
+    return True
+
+
+def as_given(design: Design, coef: Vector) -> Vector:
+    """Coefficients for the columns as they were given, from those of columns with means taken off."""
+    if design.shift is None:
+        return coef
+    turned = coef.copy()
+    columns = design.x.shape[1]
+    turned[columns] -= design.shift @ coef[:columns]
+    return turned
+
+
+def covariance_as_given(design: Design, covariance: Vector) -> Vector:
+    """Likewise for the covariance of coefficients."""
+    if design.shift is None:
+        return covariance
+    turn = np.eye(len(covariance))
+    columns = design.x.shape[1]
+    turn[columns, :columns] = -design.shift
+    return turn @ covariance @ turn.T

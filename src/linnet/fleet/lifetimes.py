@@ -77,11 +77,13 @@ class Lifetimes:
         for what, given in (("types", types), ("zones", zones), ("launched", launched)):
             if given is not None and len(given) != len(seen):
                 raise InputError(f"{what} has {len(given)} values for {len(seen)} lifetimes")
-        self.cap = None if cap is None else float(cap)
-        self.polled = float(polled)
-        self.types = tuple(types) if types is not None else ("",) * len(seen)
-        self.zones = tuple(zones) if zones is not None else ("",) * len(seen)
-        self.launched = tuple(launched) if launched is not None else (None,) * len(seen)
+        self.cap: float | None = None if cap is None else float(cap)
+        self.polled: float = float(polled)
+        self.types: tuple[str, ...] = tuple(types) if types is not None else ("",) * len(seen)
+        self.zones: tuple[str, ...] = tuple(zones) if zones is not None else ("",) * len(seen)
+        self.launched: tuple[float | None, ...] = (
+            tuple(launched) if launched is not None else (None,) * len(seen)
+        )
         self._seen, self._ended = np.maximum(seen, SECOND), ended.astype(np.bool_)
 
     @classmethod

@@ -1,0 +1,209 @@
+"""`linnet bag plan|run|status|resume|results|cancel`: a bag of jobs, described by a file.
+
+    command: ./simulate --x {x} --y {y}        # or function: module:name
+    parameters:
+      x: [1, 2, 3]
+      y: {span: [0, 1, 11]}                    # also {range: [0, 10, 2]}; or a list of parameter sets under
+      jobs:
+    sample: latin:50
+    deadline: 12
+    fleet:
+      providers: [{kind: local, servers: 4}]
+      lifetimes: {path: lifetimes.csv, cap: 24}
+      prices: prices.csv
+
+Every other option of `Bag` may stand there, too. JSON always works, YAML where PyYAML is installed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from linnet.fleet import Bag, Fleet, Status
+
+bag = typer.Typer(
+    help="A bag of jobs on servers that may be taken away: its price before, its rows after.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+File = Annotated[Path, typer.Argument(help="What to run: a YAML or JSON file.")]
+Folder = Annotated[Path, typer.Argument(help="The bag's folder.")]
+InFolder = Annotated[Path | None, typer.Option(help="Where the bag lives; by default beside its file.")]
+
+
+@bag.command()
+def plan(
+    file: File, hours: Annotated[float | None, typer.Option(help="How long a job takes.")] = None
+) -> None:
+    """Price and time with quantiles, before anything is paid."""
+    made, fleet = read_bag(file)
+    typer.echo(made.plan(fleet, hours=hours))
+
+
+@bag.command()
+def run(file: File, folder: InFolder = None) -> None:
+    """Run it here until every job has its row; a bag that was run before goes on."""
+    made, fleet = read_bag(file, folder)
+    typer.echo(f"bag in {made.folder}")
+    _finish(made.run(fleet, progress=_show))
+
+
+@bag.command()
+def resume(
+    folder: Folder,
+    budget: Annotated[float | None, typer.Option(help="Dollars, if other than before.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="Hours, if other than before.")] = None,
+) -> None:
+    """Go on with a bag whose controller ended, or that was cancelled."""
+    from linnet.fleet import Bag
+
+    _finish(Bag.open(folder).resume(budget=budget, deadline=deadline, progress=_show))
+
+
+@bag.command()
+def status(folder: Folder) -> None:
+    """Progress, cost so far, what is left to pay and to wait, and the risk of the deadline."""
+    from linnet.fleet import Bag
+
+    typer.echo(Bag.open(folder).status())
+
+
+@bag.command()
+def results(
+    folder: Folder,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="A CSV file, or .parquet.")] = None,
+) -> None:
+    """One row for each job: parameters, result, attempts, preemptions, hours, dollars."""
+    from linnet.errors import missing_extra
+    from linnet.fleet import Bag
+
+    table = Bag.open(folder).table()
+    if output is None:
+        table.to_csv("/dev/stdout")
+    elif output.suffix == ".parquet":
+        try:
+            from pyarrow import parquet
+        except ImportError as error:
+            raise missing_extra("Parquet files", "pyarrow", "io") from error
+        parquet.write_table(table.to_arrow(), output)
+    else:
+        table.to_csv(output)
+
+
+@bag.command()
+def cancel(folder: Folder) -> None:
+    """Stop its jobs and give its servers back; rows stay, and `resume` goes on."""
+    from linnet.fleet import Bag
+
+    found = Bag.open(folder)
+    found.cancel()
+    typer.echo("the bag was told to end" if found.storage.is_run() else found.status(estimate=False))
+
+
+def _show(now: Status) -> None:
+    typer.echo(now)
+
+
+def _finish(made: Bag) -> None:
+    typer.echo(made.report())
+    if made.status(estimate=False).failed:
+        raise typer.Exit(1)
+
+
+def read_bag(path: Path, folder: Path | None = None) -> tuple[Bag, Fleet]:
+    """The bag and the fleet that a file describes."""
+    from linnet.errors import FormatError
+    from linnet.fleet import Bag, Fleet, Local
+
+    given = _read(path)
+    command = given.pop("command", None) or given.pop("function", None)
+    if command is None:
+        raise FormatError(f"{path}: `command` is missing, a line with {{name}} for parameters, or `function`")
+    if "jobs" in given and "parameters" in given:
+        raise FormatError(f"{path} has both `jobs` and `parameters`; one of them says what to run")
+    parameters = given.pop("jobs", None) or _axes(given.pop("parameters", {}), path)
+    described = given.pop("fleet", None)
+    place = folder or given.pop("folder", None) or path.with_suffix(".bag")
+    given.pop("folder", None)
+    try:
+        made = Bag(command, parameters, folder=place, **given)
+    except TypeError as error:
+        raise FormatError(f"{path}: {error}") from None
+    return made, Fleet([Local()]) if described is None else _fleet(described, path)
+
+
+def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
+    from linnet.errors import FormatError
+    from linnet.fleet import span
+
+    found: dict[str, Any] = {}
+    for name, value in axes.items():
+        if isinstance(value, dict):
+            kind, numbers = next(iter(value.items())) if len(value) == 1 else ("", None)
+            if kind not in ("span", "log_span", "range") or not isinstance(numbers, list):
+                raise FormatError(
+                    f"{path}: parameter {name} is {value!r}; a value, a list, {{span: [0, 1, 11]}}, "
+                    "{log_span: [1, 100, 5]} or {range: [0, 10]} is expected"
+                )
+            value = range(*numbers) if kind == "range" else span(*numbers, log=kind == "log_span")
+        found[name] = value
+    return found
+
+
+def _fleet(described: dict[str, Any], path: Path) -> Fleet:
+    from linnet.errors import FormatError
+    from linnet.fleet import Catalogue, Fleet, Lifetimes
+    from linnet.fleet.fleet import provider_from_json
+
+    unknown = described.keys() - {"providers", "lifetimes", "prices", "servers"}
+    if unknown or not described.get("providers"):
+        raise FormatError(
+            f"{path}: a fleet has providers, and perhaps lifetimes, prices and servers; given: "
+            f"{', '.join(described) or 'nothing'}"
+        )
+    model = None
+    if "lifetimes" in described:
+        given = described["lifetimes"]
+        data: dict[str, Any] = {"path": given} if isinstance(given, str) else dict(given)
+        law = data.pop("law", None)
+        model = Lifetimes.from_csv(path.parent / data.pop("path"), **data).fit(law)
+    prices = Catalogue.from_csv(path.parent / described["prices"]) if "prices" in described else None
+    return Fleet(
+        [provider_from_json(each) for each in described["providers"]],
+        model=model,
+        prices=prices,
+        servers=described.get("servers"),
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    import json
+
+    from linnet.errors import FileMissingError, FormatError, missing_extra
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileMissingError(f"there is no file {path}") from None
+    try:
+        if path.suffix == ".json":
+            found = json.loads(text)
+        else:
+            try:
+                import yaml
+            except ImportError as error:
+                raise missing_extra("reading YAML (JSON needs nothing)", "PyYAML", "yaml") from error
+            try:
+                found = yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                raise ValueError(str(error)) from error
+    except ValueError as error:
+        raise FormatError(f"{path} cannot be read: {error}") from error
+    if not isinstance(found, dict):
+        raise FormatError(f"{path} must have names with values, `command` among them")
+    return found

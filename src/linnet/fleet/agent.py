@@ -1,0 +1,285 @@
+"""What runs on a server: it takes jobs from the bag's folder, runs them, and says how they ended.
+
+This file is run by its path, or sent to a server as it is, and uses nothing but Python's own library (3.8 and
+later), so that a server needs no installation and is up in milliseconds. One argument: a JSON object with
+
+- `folder`: the bag's folder, as this server sees it; `name`: the server's;
+- `poll`: seconds between two looks; `idle`: seconds without a job and without a controller after which it
+  leaves;
+- `life`, `notice`: seconds after which it kills itself and all its jobs (a server that is taken away), and
+  how
+  long before that jobs are told with SIGTERM; `grace`: seconds between SIGTERM and SIGKILL for a job that
+  must stop;
+- `metadata`: the cloud's address for notices; `shutdown`: a command that ends the machine.
+
+    servers/NAME/lock, pid, up, warned     what it says; `lock` keeps a second one of this name away
+    servers/NAME/orders/N.json, N.stop     what it is to do (an order with `last` is the last one)
+    servers/NAME/leave                     end
+    attempts/N/                            work/ (where the job runs), stdout, stderr, result.json, metrics,
+    exit.json
+    done/N                                 the attempt ended
+"""
+
+# pyright: basic
+# ruff: noqa: SIM115 # files are handed to processes, or kept open as locks
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+
+def write(path, text):
+    """Write a file so that nobody sees half of it."""
+    with open(path + ".part", "w") as file:
+        file.write(text)
+    os.replace(path + ".part", path)
+
+
+def started(pid):
+    """When a process began, so that another one with its number is not taken for it; None if it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            rest = file.read().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if rest[0] in "ZX" else rest[19]
+
+
+def discard(path):
+    """Remove a file; the controller may have taken it back at this very moment."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(path)
+
+
+class Agent:
+    def __init__(self, options):
+        self.options = options
+        self.folder = options["folder"]
+        self.here: str = os.path.join(self.folder, "servers", options["name"])
+        self.orders: str = os.path.join(self.here, "orders")
+        self.jobs = {}
+        self.ending = {}
+        self.warned: bool = False
+        self.last: bool = False
+        self.born: float = time.monotonic()
+        self.busy: float = self.born
+        self.asked: float = 0.0
+
+    def run(self):
+        os.makedirs(self.orders, exist_ok=True)
+        lock = open(os.path.join(self.here, "lock"), "w")  # held until this process ends
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return
+        if os.path.exists(os.path.join(self.here, "leave")):
+            return
+        reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        os.set_blocking(reader, False)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.warn())
+        write(os.path.join(self.here, "pid"), json.dumps([os.getpid(), started(os.getpid())]))
+        write(os.path.join(self.here, "up"), str(time.time()))
+        while self.step():
+            if select.select([reader], [], [], self.options["poll"])[0]:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(reader, 4096)
+
+    def step(self):
+        """One look around; whether to go on."""
+        self.collect()
+        age = time.monotonic() - self.born
+        life = self.options.get("life")
+        if life is not None and age >= life - self.options.get("notice", 0):
+            if self.options.get("notice") and not self.warned:
+                self.warn()
+            if age >= life:
+                self.die()
+        if self.options.get("metadata") and age - self.asked >= 1:
+            self.asked: float = age
+            self.ask()
+        try:
+            names = os.listdir(self.orders)
+        except FileNotFoundError:
+            names = []  # the folder was removed: nobody wants anything any more
+            if not os.path.isdir(self.folder):
+                self.stop_all()
+                return False
+        if os.path.exists(os.path.join(self.here, "leave")):
+            self.stop_all()
+            return False
+        for name in names:
+            number, ending = os.path.splitext(name)
+            if ending == ".json":
+                self.begin(number)
+            elif ending == ".stop":
+                os.remove(os.path.join(self.orders, name))
+                if number in self.jobs:
+                    self.stop(number)
+        for number, since in list(self.ending.items()):
+            if number in self.jobs and time.monotonic() - since > self.options.get("grace", 10):
+                self.signal(number, signal.SIGKILL)
+        return not self.forgotten()
+
+    def begin(self, number):
+        path = os.path.join(self.orders, number + ".json")
+        try:
+            with open(path) as file:
+                order = json.load(file)
+        except FileNotFoundError:
+            return
+        place = os.path.join(self.folder, "attempts", number)
+        if os.path.exists(os.path.join(place, "exit.json")) or number in self.jobs:
+            discard(path)
+            return
+        work = os.path.join(place, "work")
+        shutil.rmtree(work, ignore_errors=True)
+        os.makedirs(work)
+        for given in order.get("inputs", ()):
+            copy = shutil.copytree if os.path.isdir(given) else shutil.copy2
+            copy(given, os.path.join(work, os.path.basename(given)))
+        environment = dict(os.environ)
+        environment.update(order["environment"])
+        environment.update(LINNET_SERVER=self.options["name"], LINNET_ATTEMPT=number)
+        os.makedirs(environment["LINNET_CHECKPOINTS"], exist_ok=True)
+        out = open(os.path.join(place, "stdout"), "wb")
+        err = open(os.path.join(place, "stderr"), "wb")
+        try:
+            child = subprocess.Popen(
+                order["argv"],
+                cwd=work,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                preexec_fn=os.setpgrp,
+            )
+        except OSError as error:
+            err.write(f"linnet: cannot run {order['argv'][0]!r}: {error}\n".encode())
+            self.say(number, 127, 0.0, f"cannot run {order['argv'][0]!r}: {error}")
+        else:
+            self.jobs[number] = (child, time.monotonic())
+            self.last: bool = self.last or bool(order.get("last"))
+        finally:
+            out.close()
+            err.close()
+        discard(path)
+
+    def collect(self):
+        """Say of jobs that ended how they did."""
+        for number, (child, since) in list(self.jobs.items()):
+            status = child.poll()
+            if status is None:
+                continue
+            hours = (time.monotonic() - since) / 3600
+            self.signal(number, signal.SIGKILL)  # what the job left behind in its process group
+            del self.jobs[number]
+            self.busy: float = time.monotonic()
+            why = "stopped" if self.ending.pop(number, None) is not None else ""
+            if status == 0:
+                try:
+                    with open(os.path.join(self.folder, "attempts", number, "result.json")) as file:
+                        json.load(file)
+                except FileNotFoundError:
+                    pass
+                except ValueError as error:
+                    status, why = 65, f"its result is no JSON: {error}"
+            self.say(number, status, hours, why)
+
+    def say(self, number, status, hours, why):
+        place = os.path.join(self.folder, "attempts", number)
+        said = {
+            "status": status,
+            "hours": hours,
+            "why": why,
+            "server": self.options["name"],
+            "warned": self.warned,
+        }
+        write(os.path.join(place, "exit.json"), json.dumps(said))
+        done = os.path.join(self.folder, "done")
+        os.makedirs(done, exist_ok=True)
+        with open(os.path.join(done, number), "w"):
+            pass
+
+    def signal(self, number, kind):
+        with contextlib.suppress(OSError, KeyError):
+            os.killpg(self.jobs[number][0].pid, kind)
+
+    def stop(self, number):
+        if number not in self.ending:
+            self.ending[number] = time.monotonic()
+            self.signal(number, signal.SIGTERM)
+
+    def stop_all(self):
+        """End all jobs, at once if they do not go."""
+        for number in self.jobs:
+            self.stop(number)
+        until = time.monotonic() + self.options.get("grace", 10)
+        while any(child.poll() is None for child, _ in self.jobs.values()) and time.monotonic() < until:
+            time.sleep(0.01)
+        for number in self.jobs:
+            self.signal(number, signal.SIGKILL)
+        for child, _ in self.jobs.values():
+            child.wait()
+
+    def warn(self):
+        """This server will be taken away: jobs may save what they can."""
+        if not self.warned:
+            self.warned: bool = True
+            for number in self.jobs:
+                self.signal(number, signal.SIGTERM)
+            write(os.path.join(self.here, "warned"), str(time.time()))
+
+    def die(self):
+        """Taken away: everything of this server is killed, without a word."""
+        for number in list(self.jobs):
+            self.signal(number, signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def ask(self):
+        """Whether the cloud says that this server will be taken away."""
+        url = self.options["metadata"].rstrip("/") + "/latest/meta-data/"
+        for word in ("spot/instance-action", "events/recommendations/rebalance"):
+            try:
+                with urllib.request.urlopen(url + word, timeout=1) as answer:
+                    said = answer.read().decode()
+            except OSError:
+                continue
+            if word.startswith("spot"):
+                self.warn()
+            else:
+                write(os.path.join(self.here, "rebalance"), said)
+
+    def forgotten(self):
+        """Whether there is no job and nobody who would give one."""
+        if self.jobs:
+            return False
+        if self.last:
+            return True
+        try:
+            seen = time.time() - os.stat(os.path.join(self.folder, "heartbeat")).st_mtime
+        except OSError:
+            seen = time.monotonic() - self.born
+        quiet = min(seen, time.monotonic() - self.busy)
+        return quiet > self.options["idle"]
+
+
+def main():
+    options = json.loads(sys.argv[1])
+    Agent(options).run()
+    if options.get("shutdown"):
+        subprocess.call(options["shutdown"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,489 @@
+"""Decisions: what to do about a bag now, from its state alone, by the functions of `linnet.fleet.policies`.
+
+`Decider.decide` returns decisions and applies each to the state as it is made, so that the next one sees it.
+It looks at idle servers and at the head of the queue, never at all jobs; what follows from measurements
+(which
+offer is best, which ages are worth keeping) is kept until there are a quarter more of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from linnet.errors import InputError
+from linnet.fleet.offers import Offer
+from linnet.fleet.policies import (
+    Evidence,
+    Reuse,
+    StopRule,
+    after_loss,
+    choose,
+    expected_cost,
+    is_decided,
+    wanted_gangs,
+    wants_on_demand,
+)  # fmt: skip
+from linnet.fleet.records import Close, Decision, Drop, Launch, Release, Start, Stop
+from linnet.fleet.state import State
+
+BACK_OFF = (1 / 60, 1.0)
+"""Hours before an offer that was refused is tried again: at first, and at most."""
+TRIES = 3
+"""Servers of a type that may be lost before they tell how fast it is."""
+
+
+class Decider:
+    """Decides about one bag.
+
+    Parameters
+    ----------
+    state : the bag
+    rule : which jobs are hopeless, by their metric
+    margin : hours that pass between a decision and its effect; a budget is kept with so much to spare
+    """
+
+    def __init__(self, state: State, rule: StopRule | None = None, margin: float = 0.0) -> None:
+        self.state = state
+        self.rule = rule
+        self.margin = margin
+        self.evidence: list[Evidence] = []
+        self._ranking: list[int] = []
+        self._next_known = 0
+        self._reuse: dict[int, Reuse] = {}
+        self._hours: list[float | None] = [None] * len(state.offers)
+        self._expected: list[float | None] = self._hours
+        self._worthless: set[int] = set()
+        self._stubborn: dict[int, None] = {}
+        self._fewer: dict[int, int] = {}
+        self._losses, self._reports = len(state.losses), len(state.reports)
+        self._out: list[Decision] = []
+        self._usable = [i for i, offer in enumerate(state.offers) if self._fits(offer)]
+        if not self._usable:
+            there = "; ".join(
+                f"{each.name}, {each.cores} cores, at most {each.limit}" for each in state.offers
+            )
+            asked = f"{state.rules.cores} cores"
+            if state.rules.memory is not None:
+                asked += f" and {state.rules.memory:.3g} bytes"
+            raise InputError(f"no server can be asked for: a job has {asked}, and the fleet has {there}")
+        self._several = len({state.offers[i].type for i in self._usable}) > 1
+        self._spot = any(state.offers[i].market == "spot" for i in self._usable)
+        self._sure = [i for i in self._usable if state.offers[i].market == "on-demand"]
+
+    def _fits(self, offer: Offer) -> bool:
+        asked, has = self.state.rules.memory, offer.memory
+        gang = offer.gang(self.state.rules.cores)
+        enough = offer.limit is None or offer.limit >= gang
+        return enough and (
+            asked is None or has is None or has * gang >= asked * offer.slots(self.state.rules.cores)
+        )
+
+    # ---- the entrance
+
+    def decide(self, now: float, more: bool = False) -> list[Decision]:
+        """What to do now. `more`: further jobs may come, so the bag is not over when none is left."""
+        state, self._out = self.state, []
+        if state.closed is not None:
+            for server in sorted(state.live):
+                self._do(Release(now, server, state.closed))
+            return self._out
+        ending = self._ending(now, more)
+        if ending is not None:
+            return self._wind_up(now, ending)
+        if self._reports < len(state.reports):
+            self._stop_hopeless(now)
+        if self._losses < len(state.losses):
+            self._judge_losses(now)
+        self._learn(now)
+        for server in [each for each in state.warned if not state.servers[each].attempts]:
+            self._do(Release(now, server, "it will be taken away"))
+        if self._several and state.waiting and not self._undecided():
+            self._give_up_other_types(now)
+        if state.waiting:
+            self._start_jobs(now)
+        if state.waiting:
+            self._launch_servers(now)
+        if not state.waiting:
+            self._release_surplus(now)
+        if not state.running and not state.live and self._broke(now):
+            return self._wind_up(now, "budget")
+        return self._out
+
+    def _do(self, decision: Decision) -> None:
+        self.state.apply(decision)
+        self._out.append(decision)
+
+    # ---- the end of a bag
+
+    def _ending(self, now: float, more: bool) -> str | None:
+        state, rules = self.state, self.state.rules
+        if state.cancelled:
+            return "cancelled"
+        if not more and (not state.left or state.done >= rules.required(len(state.jobs))):
+            return "done"
+        near = state.cost(now) + state.rate * self.margin
+        if rules.budget is not None and state.live and near >= rules.budget - 1e-12:
+            return "budget"
+        return None
+
+    def _wind_up(self, now: float, why: str) -> list[Decision]:
+        state = self.state
+        reason = "enough jobs are done" if why == "done" else why
+        for attempt in list(state.running):
+            self._do(Stop(now, attempt, reason))
+        for job in list(state.waiting):
+            self._do(Drop(now, job, reason))
+        for server in sorted(state.live):
+            self._do(Release(now, server, f"the bag is over: {why}"))
+        self._do(Close(now, why))
+        return self._out
+
+    # ---- what became of jobs
+
+    def _stop_hopeless(self, now: float) -> None:
+        state = self.state
+        for number in dict.fromkeys(state.reports[self._reports :]):
+            job = state.jobs[number]
+            if job.attempt is not None and self._hopeless(number):
+                self._do(Stop(now, job.attempt, "hopeless"))
+        self._reports = len(state.reports)
+
+    def _hopeless(self, number: int) -> bool:
+        jobs = self.state.jobs
+        if self.rule is None or not jobs[number].metric:
+            return False
+        others = [each.metric for key, each in jobs.items() if key != number and each.metric]
+        return self.rule(jobs[number].metric, others)
+
+    def _judge_losses(self, now: float) -> None:
+        state, rules = self.state, self.state.rules
+        for number, offer, left in state.losses[self._losses :]:
+            job = state.jobs[number]
+            if job.state != "waiting":
+                continue
+            if self._hopeless(number):
+                self._do(Drop(now, number, "hopeless"))
+                continue
+            kind = state.offers[offer]
+            smallest = kind.gang(rules.smallest or rules.cores)
+            what = after_loss(
+                may_be_dropped=state.may_be_dropped(), servers_left=left, smallest=smallest, boot=kind.boot,
+                hours=self._hours[offer] or 1.0, servers=left + 1, choice=rules.on_loss,
+            )  # fmt: skip
+            if what == "discard":
+                self._do(Drop(now, number, "preempted, and enough others remain"))
+                continue
+            if what == "smaller" and left:
+                self._fewer[number] = left
+            if wants_on_demand(job.preemptions, rules.on_demand_after, None, None, 0.0):
+                self._stubborn[number] = None
+        self._losses = len(state.losses)
+
+    # ---- what is known about offers
+
+    def _learn(self, now: float) -> None:
+        state = self.state
+        known = state.done
+        if self._ranking and known < self._next_known and not (self._several and state.exploring):
+            return
+        self._next_known = known + max(1, known // 4)
+        self._hours = [self.length(i) for i in range(len(state.offers))]
+        self._expected = [self._with_losses(i) for i in range(len(state.offers))]
+        self._reuse.clear()
+        self.evidence = [self._evidence(i, now) for i in self._usable]
+        ranking = choose(self.evidence)
+        # Offers of which nothing is known yet come last, the cheapest first.
+        rest = [i for i in self._usable if i not in ranking]
+        rest.sort(key=lambda i: state.offers[i].job_price(state.rules.cores))
+        self._ranking = ranking + rest
+        self._worthless = {each.offer for each in self.evidence if each.settled and each.dollars == inf}
+        if len(self._worthless) == len(self._usable):
+            self._worthless = set()  # jobs are too long for every server: try nevertheless
+
+    def length(self, offer: int) -> float | None:
+        """Hours of a job on an offer, without losses, as far as is known."""
+        state = self.state
+        seen = state.measured.get(state.offers[offer].type)
+        if seen is not None and seen.count:
+            return seen.hours / seen.count
+        speed = state.offers[offer].speed
+        if state.rules.hours is not None and (speed is not None or not self._several):
+            return state.rules.hours / (speed or 1.0)
+        return None
+
+    def _evidence(self, number: int, now: float) -> Evidence:
+        state, offer = self.state, self.state.offers[number]
+        cores, length = state.rules.cores, self._hours[number]
+        seen = state.measured.get(offer.type)
+        measured = seen.mean if seen is not None else None
+        price = offer.job_price(cores)
+        if length is not None:
+            hours, dollars = expected_cost(offer, cores, length)
+            settled = True
+        elif state.tries.get(offer.type, 0) >= TRIES:
+            hours, dollars, settled = inf, inf, True
+        else:
+            begun = state.exploring.get(offer.type)
+            hours = now - begun[1] if begun else 0.0
+            dollars, settled = hours * price, False
+        return Evidence(number, offer.name, offer.gang(cores), price, measured, hours, dollars, settled)
+
+    def _to_explore(self, now: float) -> list[int]:
+        """Offers that one job should try, one for each type of which nothing is known."""
+        if not self._several:
+            return []
+        state = self.state
+        self.evidence = [self._evidence(i, now) for i in self._usable] if state.exploring else self.evidence
+        if is_decided(self.evidence):
+            return []
+        found: dict[str, int] = {}
+        for each in self.evidence:
+            kind = state.offers[each.offer].type
+            if each.settled or kind in state.exploring:
+                continue
+            best = found.get(kind)
+            if best is None or each.price < state.offers[best].job_price(state.rules.cores):
+                found[kind] = each.offer
+        return list(found.values())
+
+    def _undecided(self) -> bool:
+        return (
+            self._several
+            and any(not each.settled for each in self.evidence)
+            and not is_decided(self.evidence)
+        )
+
+    def reuse(self, offer: int) -> Reuse:
+        """Which ages of servers of an offer are worth keeping."""
+        found = self._reuse.get(offer)
+        if found is None:
+            kind, hours = self.state.offers[offer], self._hours[offer]
+            model = kind.model if self.state.rules.reuse and hours else None
+            gang = self.state.gangs[offer]
+            found = self._reuse[offer] = Reuse(model if gang == 1 else None, hours or 0.0, kind.boot)
+        return found
+
+    # ---- jobs onto servers
+
+    def _start_jobs(self, now: float) -> None:
+        state = self.state
+        for offer, number in self._openings(now):
+            gang = self._fewer.get(number, state.gangs[offer])
+            servers = self._pick(offer, gang, now)
+            if servers is None:
+                continue
+            if not self._affords(now, offer):
+                return
+            self._fewer.pop(number, None)
+            self._stubborn.pop(number, None)
+            self._do(Start(now, state.attempts, number, servers))
+
+    def _openings(self, now: float) -> Iterator[tuple[int, int]]:
+        """Pairs of an offer with idle servers and a waiting job that may run there."""
+        state = self.state
+        for offer in self._sure:
+            for job in list(self._stubborn):
+                if state.idle[offer] and state.jobs[job].state == "waiting":
+                    yield offer, job
+        undecided = self._undecided()
+        for offer in self._ranking if undecided else self._chosen(now):
+            idle = state.idle[offer]
+            kind = state.offers[offer]
+            while idle and state.waiting:
+                if undecided and kind.price > 0 and (kind.type in state.exploring or self._hours[offer]):
+                    break  # one job tries this type; the others wait for what it tells
+                job = self._next_job()
+                before = state.attempts
+                if job is None:
+                    break
+                yield offer, job
+                if state.attempts == before:
+                    break
+
+    def _next_job(self) -> int | None:
+        for job in self.state.waiting:
+            if job not in self._stubborn or not self._sure:
+                return job
+        return None
+
+    def _pick(self, offer: int, gang: int, now: float) -> tuple[int, ...] | None:
+        """Idle servers for a job; those too old for another job are given back on the way."""
+        state, idle = self.state, self.state.idle[offer]
+        reuse = self.reuse(offer)
+        found: list[int] = []
+        for number in list(idle) if gang > 1 or len(idle) < 4 else idle:
+            server = state.servers[number]
+            if (
+                server.attempts
+                or reuse.keep(now - server.launched)
+                or now - server.launched <= state.offers[offer].boot + 1e-9
+            ):
+                found.append(number)
+                if len(found) == gang:
+                    return tuple(found)
+            else:
+                self._do(Release(now, number, f"too old for another job: {now - server.launched:.2f} h"))
+                return self._pick(offer, gang, now)
+        return None
+
+    def _affords(self, now: float, offer: int, boot: float = 0.0) -> bool:
+        """Whether one more job can be paid, should all that run take as long as a job usually takes."""
+        state, budget = self.state, self.state.rules.budget
+        if budget is None:
+            return True
+        price = state.offers[offer].job_price(state.rules.cores)
+        hours = self._hours[offer] or 0.0
+        booting = sum(1 for each in state.live if state.servers[each].up is None)
+        ahead = (len(state.running) + 1 + (booting if boot else 0)) * hours * price + boot * price
+        return state.cost(now) + ahead + state.rate * self.margin <= budget + 1e-9
+
+    def _broke(self, now: float) -> bool:
+        rules = self.state.rules
+        return rules.budget is not None and not any(
+            self._affords(now, i, self.state.offers[i].boot or 1e-12) for i in self._usable
+        )
+
+    # ---- servers
+
+    def _launch_servers(self, now: float) -> None:
+        state, rules = self.state, self.state.rules
+        if self._all_there():
+            return
+        explore = self._to_explore(now)
+        for offer in explore:
+            if not state.alive[offer]:
+                self._launch(now, offer, state.gangs[offer])
+        undecided = self._undecided()
+        time_left = None if rules.deadline is None else rules.deadline - now
+        first = self._ranking[0]
+        jobs = state.left
+        wanted = wanted_gangs(jobs, self._expected[first], time_left)
+        rush = bool(self._sure) and wants_on_demand(
+            0, None, time_left, self._hours[first], state.offers[first].boot
+        )
+        sure = sum(self._room(i) for i in self._sure)
+        for offer in sorted(self._sure, key=lambda i: state.offers[i].price):
+            need = (jobs if rush else len(self._stubborn)) - sure
+            if need > 0:
+                sure += self._launch_gangs(now, offer, need)
+        have = sum(self._room(i) for i in self._usable)
+        for offer in self._ranking if undecided else self._chosen(now):
+            if have >= wanted:
+                break
+            if undecided and state.offers[offer].price > 0:
+                continue
+            have += self._launch_gangs(now, offer, wanted - have)
+
+    def _chosen(self, now: float) -> list[int]:
+        """Offers to run jobs on: the best that is to be had, and with a deadline as many as it asks for."""
+        state, rules = self.state, self.state.rules
+        if len(self._ranking) == 1:
+            return self._ranking
+        time_left = None if rules.deadline is None else rules.deadline - now
+        wanted = wanted_gangs(state.left, self._expected[self._ranking[0]], time_left)
+        found: list[int] = []
+        room = 0.0
+        for offer in self._ranking:
+            kind = state.offers[offer]
+            passed_over = kind.market == "on-demand" and self._spot and time_left is None and kind.price > 0
+            if self.refused_until(offer) > now + 1e-12 or passed_over or offer in self._worthless:
+                continue
+            if kind.price == 0 or not room or (time_left is not None and room < wanted):
+                found.append(offer)
+                if kind.price > 0:
+                    full = (
+                        inf if kind.limit is None else kind.limit // state.gangs[offer] * state.slots[offer]
+                    )
+                    room += full
+        return found
+
+    def _give_up_other_types(self, now: float) -> None:
+        """Servers that tried a type which is not the best are given back."""
+        state = self.state
+        kept = set(self._chosen(now)) | set(self._sure)
+        for offer in self._usable:
+            if offer not in kept and state.idle[offer] and self.refused_until(offer) <= now:
+                for number in [each for each in state.idle[offer] if not state.servers[each].attempts]:
+                    self._do(Release(now, number, "jobs cost less on another type"))
+
+    def _all_there(self) -> bool:
+        """Whether there are as many servers as there may be."""
+        state = self.state
+        if state.rules.servers is not None and len(state.live) >= state.rules.servers:
+            return True
+        return all(state.alive[i] == state.offers[i].limit for i in self._usable)
+
+    def _with_losses(self, offer: int) -> float | None:
+        hours = self._hours[offer]
+        if hours is None:
+            return None
+        kind = self.state.offers[offer]
+        lost = expected_cost(kind, self.state.rules.cores, hours)[0]
+        return (lost if lost < inf else hours) + kind.boot
+
+    def _room(self, offer: int) -> int:
+        """How many jobs the servers of an offer take at once, those on their way included."""
+        state, alive = self.state, self.state.alive[offer]
+        if state.warned:
+            alive -= sum(1 for each in state.warned if state.servers[each].offer == offer)
+        return alive // state.gangs[offer] * state.slots[offer]
+
+    def _launch_gangs(self, now: float, offer: int, jobs: int) -> int:
+        """Ask for servers for so many jobs; how many jobs they will take."""
+        state = self.state
+        if self.refused_until(offer) > now + 1e-12:
+            return 0
+        kind, gang = state.offers[offer], state.gangs[offer]
+        gangs = -(-jobs // state.slots[offer])
+        free = inf if kind.limit is None else kind.limit - state.alive[offer]
+        if state.rules.servers is not None:
+            free = min(free, state.rules.servers - len(state.live))
+        before = self._room(offer)
+        missing = gangs * gang - state.alive[offer] % gang
+        for _ in range(int(min(missing, max(free, 0)))):
+            if not self._affords(now, offer, kind.boot or 1e-12):
+                break
+            self._launch(now, offer, 1)
+        return self._room(offer) - before
+
+    def _launch(self, now: float, offer: int, count: int) -> None:
+        if self.refused_until(offer) > now + 1e-12:
+            return
+        for _ in range(count):
+            self._do(Launch(now, len(self.state.servers), offer))
+
+    def refused_until(self, offer: int) -> float:
+        """When an offer that was refused is tried again."""
+        refusal = self.state.refusals.get(offer)
+        if refusal is None:
+            return -inf
+        at, times, _ = refusal
+        return at + min(BACK_OFF[0] * 2 ** (times - 1), BACK_OFF[1])
+
+    def _release_surplus(self, now: float) -> None:
+        """Nothing waits: servers without a job are not needed."""
+        state = self.state
+        for idle in state.idle:
+            for number in [each for each in idle if not state.servers[each].attempts]:
+                self._do(Release(now, number, "no job waits"))
+        if len(state.live) > len(state.running) and not state.waiting:
+            for number in [each for each in state.live if state.servers[each].up is None]:
+                self._do(Release(now, number, "no job waits"))
+
+    def wake(self, now: float) -> float:
+        """When to decide again although nothing happened; infinite if there is no need."""
+        state, rules = self.state, self.state.rules
+        times = [self.refused_until(i) for i in state.refusals]
+        if rules.budget is not None and state.rate > 0:
+            times.append(now + (rules.budget - state.cost(now)) / state.rate - self.margin)
+        if rules.deadline is not None and self._sure and self._ranking:
+            first = self._ranking[0]
+            times.append(rules.deadline - 2 * ((self._hours[first] or 0.0) + state.offers[first].boot))
+        known = [each.dollars for each in self.evidence if each.settled]
+        if known and state.exploring and self._undecided():
+            for each in self.evidence:
+                begun = state.exploring.get(state.offers[each.offer].type)
+                if begun and each.price > 0 and min(known) < inf:
+                    times.append(begun[1] + min(known) / each.price + 1e-9)
+        return min((each for each in times if each > now + 1e-12), default=inf)

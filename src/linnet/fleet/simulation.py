@@ -1,0 +1,164 @@
+"""A bag in virtual time: the controller's own state and decisions, on servers that are only drawn at random.
+
+What takes hours on servers takes microseconds here, so a bag is run some dozens of times before it is paid
+for.
+The n-th server of an offer lives as long as `Lives` says for a seed; the local provider asks the same, so
+that a
+simulation and a run on this machine see the same losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+from typing import TypeAlias
+
+import numpy as np
+
+from linnet.errors import InputError
+from linnet.fleet.deciding import Decider
+from linnet.fleet.model import Model
+from linnet.fleet.offers import Offer
+from linnet.fleet.policies import StopRule
+from linnet.fleet.records import Added, Ended, Launch, Lost, Start, Up
+from linnet.fleet.rules import Rules
+from linnet.fleet.state import State
+
+_BLOCK = 256
+Happening: TypeAlias = "Up | Lost | Ended"
+
+
+class Lives:
+    """How long the n-th server under a model lives, for a seed: the same wherever it is asked."""
+
+    def __init__(self, model: Model | None, seed: int, stream: int = 0) -> None:
+        self._model, self._seed, self._stream = model, seed, stream
+        self._blocks: dict[int, list[float]] = {}
+
+    def __call__(self, number: int) -> float:
+        """Hours from its launch until it is taken away; infinite without a model."""
+        if self._model is None:
+            return inf
+        block, place = divmod(number, _BLOCK)
+        if block not in self._blocks:
+            rng = np.random.default_rng([self._seed, self._stream, block])
+            self._blocks[block] = np.asarray(self._model.sample(_BLOCK, rng)).tolist()
+        return self._blocks[block][place]
+
+
+@dataclass(frozen=True, slots=True)
+class BagRun:
+    """What became of a bag in one simulation."""
+
+    cost: float
+    """Dollars."""
+    hours: float
+    """Until it was over."""
+    done: int
+    failed: int
+    dropped: int
+    preemptions: int
+    server_hours: float
+    """Of all servers, boots included."""
+    closed: str
+    """Why it was over."""
+    state: State
+    decider: Decider
+
+
+def simulate_bag(
+    rules: Rules,
+    offers: Sequence[Offer],
+    hours: Sequence[float],
+    *,
+    seed: int = 0,
+    rule: StopRule | None = None,
+    factor: Callable[[int, int], float] | None = None,
+    gap: float = 0.0,
+    lives: Sequence[Callable[[int], float]] | None = None,
+) -> BagRun:
+    """Run a bag in virtual time.
+
+    Parameters
+    ----------
+    rules : what the bag asks for
+    offers : the servers there are, with their laws
+    hours : of each job, on a server of speed 1
+    seed : of the servers' lifetimes
+    rule : which jobs are hopeless
+    factor : how much longer a job takes on an offer: a function of job and offer; by default 1/speed
+    gap : hours between the end of a job and the beginning of the next on its server
+    lives : for each offer, how long its n-th server lives; by default drawn from its law
+
+    Returns
+    -------
+    a record of cost, hours and what became of the jobs
+    """
+    state = State(rules, offers)
+    decider = Decider(state, rule)
+    draws = lives or [Lives(offer.model, seed, i) for i, offer in enumerate(offers)]
+    speeds = [1.0 / (offer.speed or 1.0) for offer in offers]
+    launched = [0] * len(offers)
+    queue: list[tuple[float, int, Happening | None]] = []
+    count = 0
+    jobs = tuple(range(len(hours)))
+    state.apply(Added(0.0, jobs))
+    now, woken = 0.0, inf
+    while True:
+        for decision in decider.decide(now):
+            if type(decision) is Start:
+                offer = state.servers[decision.servers[0]].offer
+                took = hours[decision.job]
+                took *= speeds[offer] if factor is None else factor(decision.job, offer)
+                count += 1
+                event = Ended(now + gap + took, decision.attempt, 0, took)
+                heappush(queue, (event.at, count, event))
+            elif type(decision) is Launch:
+                offer = decision.offer
+                life = draws[offer](launched[offer])
+                launched[offer] += 1
+                boot = offers[offer].boot
+                count += 2
+                if boot < life:
+                    heappush(queue, (now + boot, count, Up(now + boot, decision.server)))
+                if life < inf:
+                    heappush(queue, (now + life, count + 1, Lost(now + life, decision.server)))
+                    count += 1
+        if state.closed is not None:
+            break
+        wake = (
+            decider.wake(now)
+            if rules.budget is not None or rules.deadline is not None or state.exploring
+            else inf
+        )
+        if wake < woken or woken <= now:
+            woken = wake
+            if wake < inf:
+                count += 1
+                heappush(queue, (wake, count, None))
+        now = _next(queue, state, now)
+    return BagRun(
+        state.cost(), now, state.done, state.failed, state.dropped, state.preemptions,
+        sum(each[1] for each in state.lost_lives), state.closed, state, decider,
+    )  # fmt: skip
+
+
+def _next(queue: list[tuple[float, int, Happening | None]], state: State, now: float) -> float:
+    """Let the next event happen that still means something; the time it happens at."""
+    while queue:
+        at, _, event = heappop(queue)
+        if event is None:
+            return at
+        if isinstance(event, Ended):
+            if event.attempt not in state.running:
+                continue
+        elif state.servers[event.server].ended is not None:
+            continue
+        state.apply(event)
+        return at
+    raise InputError(
+        "the bag cannot go on: no server can be asked for, or none is large enough for its jobs "
+        f"({len(state.waiting)} wait after {now:.3g} h)"
+    )

@@ -1,0 +1,90 @@
+"""The rows of a bag: one for each job, whatever it took. As Python values, CSV, Arrow or pandas."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from linnet.errors import missing_extra
+
+COLUMNS = (
+    "job", "state", "result", "exit_status", "attempts", "preemptions", "failures", "server", "hours",
+    "dollars",
+)  # fmt: skip
+"""Columns beside the parameters; a parameter cannot have such a name."""
+
+
+class Table(Sequence[Mapping[str, Any]]):
+    """Rows of a bag, by job. A row is a dictionary: parameters, and the columns of `COLUMNS`.
+
+    `state` is "done", "failed", "dropped" (not run again), "stopped" (hopeless), "waiting" or "running";
+    `hours` and
+    `dollars` are those of all attempts.
+    """
+
+    def __init__(self, rows: Sequence[Mapping[str, Any]], parameters: Sequence[str]) -> None:
+        self._rows = list(rows)
+        self.parameters: list[str] = list(parameters)
+        """Names of the parameters."""
+        self.columns: list[str] = [COLUMNS[0], *self.parameters, *COLUMNS[1:]]
+        """Names of all columns."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, str):
+            return self.column(place)
+        return self._rows[place]  # pyright: ignore[reportUnknownVariableType]
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        return iter(self._rows)
+
+    def column(self, name: str) -> list[Any]:
+        """The values of one column."""
+        return [row.get(name) for row in self._rows]
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write a CSV file; lists and dictionaries as JSON."""
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(self.columns)
+            for row in self._rows:
+                writer.writerow([_cell(row.get(name)) for name in self.columns])
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table` (extra `io`); a column of values of several kinds becomes JSON text."""
+        try:
+            import pyarrow  # pyright: ignore
+        except ImportError as error:
+            raise missing_extra("Arrow tables", "pyarrow", "io") from error
+        arrow: Any = pyarrow
+        columns: dict[str, Any] = {}
+        for name in self.columns:
+            values = self.column(name)
+            try:
+                columns[name] = arrow.array(values)
+            except arrow.ArrowException:
+                columns[name] = arrow.array([None if each is None else json.dumps(each) for each in values])
+        return arrow.table(columns)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame`."""
+        try:
+            import pandas  # pyright: ignore
+        except ImportError as error:
+            raise missing_extra("data frames", "pandas", "pandas") from error
+        frame: Any = pandas
+        return frame.DataFrame({name: self.column(name) for name in self.columns})
+
+    def __repr__(self) -> str:
+        return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
+
+
+def _cell(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return json.dumps(value)

@@ -29,8 +29,8 @@ from linnet.futures.operations import (
 )
 from linnet.futures.order import Order
 from linnet.futures.plain import ATOMS, INSIDE, NUMBERS, Survey, is_plain, registered, surveyed
-from linnet.futures.pure_names import CHANGING, CREATION, LOOPING, METHODS, may_write
-from linnet.futures.scheduler import DONE, Task
+from linnet.futures.pure_names import CHANGING, CREATION, LOOPING, METHODS, SLEEP, may_write
+from linnet.futures.scheduler import DONE, MAY_TRAVEL, Task
 
 _SMALL = 1 << 16
 """NumPy's functions on so many bytes are called at once."""
@@ -293,6 +293,8 @@ class Activation(Order):
             raise RecursionError("maximum recursion depth exceeded")
         task = Task(f.run_inside if isinstance(f, purity.Parallel) else f, args, keywords)
         task.plain = not declared
+        if not isinstance(f, purity.Parallel) and f is not SLEEP:
+            task.travels = MAY_TRAVEL
         if not declared and not found.known:
             task.guard = Guard(f, line)
         return self.issue(task, found, line)

@@ -11,7 +11,8 @@ from typing import Any
 
 from linnet.errors import ParallelError
 from linnet.futures.activation import Activation
-from linnet.futures.future import Future, current_scheduler
+from linnet.futures.future import Future
+from linnet.futures.places import current_scheduler
 from linnet.futures.purity import Parallel
 from linnet.futures.refusing import refuse
 from linnet.futures.scheduler import Task, here

@@ -11,17 +11,12 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
-from linnet.engines import Threads
-from linnet.engines.threads import available_cores
+import numpy as np
+
 from linnet.errors import InputError
-from linnet.futures.scheduler import DONE, READY, WAITING, Scheduler, Task, here, scheduler
-from linnet.session import current_engine
-
-
-def current_scheduler() -> Scheduler:
-    """Who runs calls: a thread for each worker of the threads engine; with other engines, one a core."""
-    engine = current_engine()
-    return scheduler(engine.workers if isinstance(engine, Threads) else available_cores())
+from linnet.futures.places import check_node, current_scheduler
+from linnet.futures.purity import Parallel
+from linnet.futures.scheduler import DONE, READY, TRAVELS, WAITING, Scheduler, Task, here
 
 
 class Future:
@@ -104,6 +99,10 @@ class Future:
             state = "done"
         return f"Future({state})"
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """The value as an array of NumPy's, for functions of arrays; waits like `result`."""
+        return np.array(self.result(), dtype) if copy else np.asarray(self.result(), dtype)
+
     def __reduce__(self) -> Any:
         raise TypeError("a Future belongs to the process that made it; pickle its result()")
 
@@ -121,7 +120,8 @@ def submit_call(
     Parameters
     ----------
     f : callable
-        The function. It runs on a thread of this process, in a copy of the caller's context.
+        The function. It runs on a thread of this process, in a copy of the caller's context; in a process
+        of this machine if the session has such (`processes=True`): then it gets and gives copies.
     *args, **keywords
         Its arguments. A `Future` among them, or in a list, tuple or dict among them, stands for its value:
         the call begins once it is there, and fails as it failed.
@@ -130,7 +130,7 @@ def submit_call(
     retries : int
         How often to call again after an error.
     node : int, optional
-        The node to run on. Threads have one, node 0.
+        The node to run on, by its number. This machine is node 0.
 
     Returns
     -------
@@ -149,15 +149,16 @@ def submit_call(
         raise InputError(f"retries={retries!r}: give the number of further attempts, 0 or more")
     if isinstance(priority, bool) or not isinstance(priority, int):
         raise InputError(f"priority={priority!r}: give a whole number; higher ones begin first")
-    if node not in (None, 0):
-        raise InputError(f"node={node!r}: calls run on threads of this process, which is node 0")
     runs_it = current_scheduler()
+    check_node(node, runs_it)
     needs: list[Task] = []
     found = tuple(_brought(each, needs) for each in args)
     named = {name: _brought(each, needs) for name, each in keywords.items()}
     task = Task(f, found, named)
     if needs:
-        task.function, task.args, task.keywords = _with_values, (f, found, named), None
+        task.later = _value
+    if not isinstance(f, Parallel):  # whose statements run here, and its calls outside
+        task.travels, task.node = TRAVELS, node
     task.priority, task.retries, task.depth = priority, retries, here.depth + 1
     task.context = contextvars.copy_context()
     runs_it.submit(task, needs)
@@ -190,19 +191,15 @@ def _brought(value: Any, needs: list[Task]) -> Any:
 
 
 def _value(given: Any) -> Any:
+    """An argument with values in the place of futures; the same object if it holds none."""
+    if not _holds(given):
+        return given
     kind = type(given)
     if kind is _Later:
         return given.task.value
-    if kind in (list, tuple):
-        return kind(_value(each) for each in given)
     if kind is dict:
         return {key: _value(each) for key, each in given.items()}
-    return given
-
-
-def _with_values(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    brought = [_value(each) if _holds(each) else each for each in args]
-    return f(*brought, **{name: _value(each) if _holds(each) else each for name, each in keywords.items()})
+    return kind(_value(each) for each in given)
 
 
 def _holds(given: Any) -> bool:
@@ -244,7 +241,8 @@ def map_calls(f: Callable[..., Any], *iterables: Iterable[Any]) -> Iterator[Any]
 
 
 def _mapped(f: Callable[..., Any], iterators: list[Iterator[Any]]) -> Iterator[Any]:
-    ahead = 4 * current_scheduler().workers
+    runs_it = current_scheduler()
+    ahead = 4 * (runs_it.workers if runs_it.outside is None else runs_it.outside.places)
     pending: deque[Future] = deque()
     elements = zip(*iterators, strict=False)
     try:

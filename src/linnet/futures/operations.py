@@ -17,7 +17,7 @@ class Bound:
     __slots__ = ("method",)
 
     def __init__(self, method: Any) -> None:
-        self.method = method
+        self.method: Any = method
 
 
 class Pairs:
@@ -43,7 +43,8 @@ class Guard:
     __slots__ = ("f", "line")
 
     def __init__(self, f: Any, line: int) -> None:
-        self.f, self.line = f, line
+        self.f: Any = f
+        self.line: int = line
 
     def __call__(self, task: Task) -> None:
         found = Survey()

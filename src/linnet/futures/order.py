@@ -48,10 +48,10 @@ class Order:
         """The error that surfaced."""
         self.trace: TracebackType | None = None
         """Its traceback: the user's line, and what is below it."""
-        self.context = contextvars.copy_context()
+        self.context: contextvars.Context = contextvars.copy_context()
         self.exposed = False
         """Whether somebody else may have a function that is written inside this one."""
-        self.careful = [False]
+        self.careful: list[bool] = [False]
         """Whether somebody sees what is stored if an error comes now; the innermost `try` last."""
 
     # ------------------------------------------------------------------ tasks in program order
@@ -229,6 +229,6 @@ class Order:
         """Somebody else gets these, and has them resolved: they are not this function's alone any more."""
         found = surveyed(*values)
         self._settle(found)
-        self.exposed = self.exposed or found.functions
+        self.exposed: bool = self.exposed or found.functions
         for container in found.containers:
             self.made.pop(id(container), None)

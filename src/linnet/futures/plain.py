@@ -91,15 +91,15 @@ class Survey:
                 if each.dtype.hasobject:
                     self._other(made)
             elif kind is types.FunctionType:
-                self.functions = self.functions or each.__code__ in INSIDE
+                self.functions: bool = self.functions or each.__code__ in INSIDE
             elif kind not in INERT and kind not in registered and kind not in VIEWS:
                 self._other(made)
 
     def _other(self, made: bool) -> None:
         if made:
-            self.known = False
+            self.known: bool = False
         else:
-            self.plain = False
+            self.plain: bool = False
 
     def _look_inside(self, container: Any, kind: type, made: bool) -> None:
         if id(container) in self.seen:

@@ -100,12 +100,12 @@ class Verdict:
                         return False
                 except ValueError:
                     return False
-            elif place.get(name, _MISSING) is not value:
+            elif place.get(name, MISSING) is not value:
                 return False
         return True
 
 
-_MISSING: Any = object()
+MISSING: Any = object()
 _verdicts: weakref.WeakKeyDictionary[FunctionType, Verdict] = weakref.WeakKeyDictionary()
 _busy: set[FunctionType] = set()
 _guessed: dict[FunctionType, Verdict] = {}
@@ -182,25 +182,25 @@ class Names:
             try:
                 value = self._cells[name].cell_contents
             except ValueError:
-                value = _MISSING
+                value = MISSING
             self.reads.append((self._cells[name], name, value))
             return value
-        value = self._globals.get(name, _MISSING)
+        value = self._globals.get(name, MISSING)
         self.reads.append((self._globals, name, value))
-        return getattr(builtins, name, _MISSING) if value is _MISSING else value
+        return getattr(builtins, name, MISSING) if value is MISSING else value
 
     def attribute(self, value: Any, name: str) -> Any:
         """What a module holds under a name."""
         if not isinstance(value, ModuleType):
-            return _MISSING
-        found = vars(value).get(name, _MISSING)
-        if found is not _MISSING:
+            return MISSING
+        found = vars(value).get(name, MISSING)
+        if found is not MISSING:
             self.reads.append((vars(value), name, found))
         return found
 
     def is_missing(self, value: Any) -> bool:
         """Whether a name means nothing that is known."""
-        return value is _MISSING
+        return value is MISSING
 
     def may_call(self, value: Any) -> bool:
         """Whether calling this has no effect."""

@@ -9,6 +9,7 @@ levels another thread takes over, so that a deep recursion does not fill one thr
 
 from __future__ import annotations
 
+import functools
 import heapq
 import itertools
 import os
@@ -16,13 +17,16 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError
 from contextvars import Context
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from linnet.engines.pool import POOL
 
 WAITING, READY, RUNNING, DONE = range(4)
+STAYS, MAY_TRAVEL, TRAVELS = range(3)
+"""Whether a task runs here; on a worker outside if it can, because it is pure; or there and nowhere else."""
+_NOTHING: dict[str, Any] = {}
 _NESTED = 5
 """So many calls may run on one thread, each waiting for the next."""
 _BIG = 1 << 17
@@ -45,7 +49,7 @@ class _Here(threading.local):
     """The parallel function whose statements it executes."""
 
 
-here = _Here()
+here: _Here = _Here()
 
 
 class Task:
@@ -61,15 +65,19 @@ class Task:
         "function",
         "guard",
         "keywords",
+        "later",
         "light",
         "line",
+        "lost",
         "needs",
+        "node",
         "parts",
         "plain",
         "priority",
         "readers",
         "retries",
         "state",
+        "travels",
         "uses",
         "value",
         "waits",
@@ -87,52 +95,64 @@ class Task:
         self.keywords = keywords
         self.needs: list[Task] = []
         """Tasks to be done before it."""
-        self.waits = 0
+        self.waits: int = 0
         """How many of them are not."""
         self.readers: list[Task] = []
         """Tasks that need it."""
         self.watchers: list[Any] = []
         """Called when it is done."""
-        self.state = WAITING
+        self.state: int = WAITING
         self.value: Any = None
         self.error: BaseException | None = None
-        self.depth = 0
-        self.priority = 0
-        self.retries = 0
+        self.depth: int = 0
+        self.priority: int = 0
+        self.retries: int = 0
         self.context: Context | None = None
-        self.light = False
+        self.light: bool = False
         """Whether it takes less time than handing it to a worker."""
         self.fills: list[Any] | None = None
         """Containers with tasks in them, which are replaced by their values before the call."""
         self.guard: Callable[[Task], None] | None = None
         """Looks at the values that it needs before the call; raises if it may not run."""
-        self.line = 0
+        self.line: int = 0
         """The line that made it."""
-        self.plain = False
+        self.plain: bool = False
         """Whether its value is known to be of a plain type."""
-        self.fresh = False
+        self.fresh: bool = False
         """Whether its value is an object that nobody else has."""
-        self.uses = 0
+        self.uses: int = 0
         """How many tasks read its value."""
         self.parts: tuple[Any, ...] | None = None
         """The elements, if its value is a tuple that was written down."""
+        self.later: Callable[[Any], Any] | None = None
+        """Gives each argument with values in the place of futures, where these may be anywhere in it."""
+        self.travels: int = STAYS
+        """Whether it is for workers outside this process, if there are any."""
+        self.node: int | None = None
+        """Where to run it; None: anywhere."""
+        self.lost: int = 0
+        """How many workers were lost while they ran it."""
 
-    def call(self) -> Any:
-        """Make the call; every task it needs is done."""
+    def ready_call(self) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments; every task it needs is done."""
         if self.guard is not None:
             self.guard(self)
         if self.fills:
             for container in self.fills:
                 fill(container)
-        args = [each.value if type(each) is Task else each for each in self.args]
-        keywords = self.keywords
-        if keywords:
-            keywords = {name: each.value if type(each) is Task else each for name, each in keywords.items()}
+        found = self.later or _value
+        return [found(each) for each in self.args], {
+            name: found(each) for name, each in (self.keywords or _NOTHING).items()
+        }
+
+    def call(self) -> Any:
+        """Make the call."""
+        args, keywords = self.ready_call()
         while True:
             try:
                 if self.context is not None:
-                    return self.context.copy().run(self.function, *args, **(keywords or {}))
-                return self.function(*args, **(keywords or {}))
+                    return self.context.copy().run(self.function, *args, **keywords)
+                return self.function(*args, **keywords)
             except Exception:
                 if self.retries <= 0:
                     raise
@@ -141,7 +161,12 @@ class Task:
     def forget(self) -> None:
         """Let go of what the call needed."""
         self.function = self.args = self.keywords = self.context = self.fills = self.guard = None  # type: ignore[assignment]
+        self.later = None
         self.needs = _NONE
+
+
+def _value(each: Any) -> Any:
+    return each.value if type(each) is Task else each
 
 
 def fill(container: Any) -> None:
@@ -156,6 +181,19 @@ def fill(container: Any) -> None:
                 container[key] = each.value
 
 
+class Outside(Protocol):
+    """Makes calls outside this process."""
+
+    @property
+    def places(self) -> int:
+        """How many calls may be there at a time."""
+        ...
+
+    def send(self, task: Task, returned: Callable[..., None]) -> None:
+        """Send a task that is ready; `returned(value, error, again=False)` is called once it is back."""
+        ...
+
+
 class Scheduler:
     """Runs tasks on so many threads at a time.
 
@@ -166,9 +204,17 @@ class Scheduler:
     (True, 1024)
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, outside: Outside | None = None) -> None:
         self.workers = workers
+        self.outside = outside
+        """Makes calls outside this process; None: nobody does."""
         self._lock = threading.Lock()
+        self._leaving: list[tuple[int, int, int, Task]] = []
+        """Tasks that are ready to be sent."""
+        self._away = 0
+        """Tasks that were sent and have not come back."""
+        self._sending = False
+        """Whether a thread sends tasks now."""
         self._ready: list[tuple[int, int, int, Task]] = []
         self._active = 0
         """Threads that run a task, those that wait not counted."""
@@ -198,14 +244,54 @@ class Scheduler:
     def _push(self, task: Task) -> None:
         """A task can run; the lock is held."""
         task.state = READY
-        heapq.heappush(self._ready, (-task.priority, -task.depth, next(_numbers), task))
+        heapq.heappush(self._heap(task), (-task.priority, -task.depth, next(_numbers), task))
         self._staff()
 
+    def _heap(self, task: Task) -> list[tuple[int, int, int, Task]]:
+        return self._leaving if task.travels and self.outside is not None else self._ready
+
     def _staff(self) -> None:
-        """Start a worker if a place is free; the lock is held."""
+        """Start a worker if a place is free, and one who sends; the lock is held."""
         if self._ready and self._active < self.workers:
             self._active += 1
             POOL.start(self._work)
+        if self._leaving and not self._sending:
+            assert self.outside is not None
+            if self._away < self.outside.places:
+                self._sending: bool = True
+                POOL.start(self._send)
+
+    def _send(self) -> None:
+        """Send tasks as long as there are any, and places for them."""
+        assert self.outside is not None
+        while True:
+            with self._lock:
+                task = self._pop(self._leaving) if self._away < self.outside.places else None
+                if task is None:
+                    self._sending = False
+                    return
+                self._away += 1
+            try:
+                self.outside.send(task, functools.partial(self._returned, task))
+            except BaseException as error:
+                self._returned(task, None, error)
+
+    def _returned(self, task: Task, value: Any, error: BaseException | None, again: bool = False) -> None:
+        """A task came back: with a value, with an error, or to be run `again`."""
+        with self._lock:
+            self._away -= 1
+            if not again and isinstance(error, Exception) and task.retries > 0:
+                task.retries -= 1
+                again = True
+            if again:
+                self._push(task)
+                return
+            self._staff()
+        ahead: list[Task] = []
+        self.finish(task, value, error, ahead)
+        del value, error
+        for light in ahead:
+            self.run(light)
 
     def _work(self) -> None:
         """A worker: runs what is ready until nothing is, or others hold all places."""
@@ -223,10 +309,11 @@ class Scheduler:
             here.scheduler = None
 
     def _take(self) -> Task | None:
-        if self._active > self.workers:
-            return None
-        while self._ready:
-            task = heapq.heappop(self._ready)[3]
+        return None if self._active > self.workers else self._pop(self._ready)
+
+    def _pop(self, ready: list[tuple[int, int, int, Task]]) -> Task | None:
+        while ready:
+            task = heapq.heappop(ready)[3]
             if task.state == READY:
                 task.state = RUNNING
                 return task
@@ -307,6 +394,7 @@ class Scheduler:
             if task.state == DONE:
                 return True
             mine = worker and timeout is None and task.state == READY and here.nested < _NESTED
+            mine = mine and self._heap(task) is self._ready
             gate = threading.Lock()
             if mine:
                 task.state = RUNNING
@@ -337,7 +425,7 @@ class Scheduler:
         while todo:
             one = todo.pop()
             if one.state == READY:
-                heapq.heappush(self._ready, (-(1 << 62), -one.depth, next(_numbers), one))
+                heapq.heappush(self._heap(one), (-(1 << 62), -one.depth, next(_numbers), one))
             elif one.state == WAITING:
                 for need in one.needs:
                     if id(need) not in seen:

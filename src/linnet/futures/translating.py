@@ -11,7 +11,7 @@ import ast
 from types import CellType, CodeType, FunctionType
 
 from linnet.futures.activation import Activation
-from linnet.futures.future import current_scheduler
+from linnet.futures.places import current_scheduler
 from linnet.futures.plain import INSIDE
 from linnet.futures.scheduler import here
 from linnet.futures.source import Source

@@ -43,7 +43,7 @@ class Expressions:
     """Translates expressions."""
 
     def __init__(self) -> None:
-        self.numbers = itertools.count()
+        self.numbers: itertools.count[int] = itertools.count()
         self.guarded = 0
         """How many `try` statements of the same function are around."""
         self.inside = False

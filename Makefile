@@ -40,13 +40,15 @@ lint: dev
 	@$(python) -m ruff format --check .
 types: dev
 	@$(python) -m pyright
+	@$(python) -m pytest --quiet -m long tests/house/test_types.py
 layers: dev
 	@.venv/bin/lint-imports
 fast: dev
 	@$(pytest) --quiet -m "not slow and not long" --hypothesis-profile=check
 
 .PHONY: format
-format: dev  ## put the code into the house style
+format: dev  ## put the code into the house style, and write the types that users see
+	@$(python) tools/stubs.py
 	@$(python) -m ruff check --fix-only --quiet .
 	@$(python) -m ruff format .
 
@@ -61,6 +63,12 @@ bench: dev  ## measure what docs/status.md promises (nothing else should run mea
 docs: dev  ## build the documentation into docs/_build/html
 	@$(python) -m sphinx -W --keep-going --quiet -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+.PHONY: dist release
+dist: dev  ## build wheels and sdist into dist/, each tested in an environment of its own
+	@$(python) tools/dist.py
+release: dev  ## VERSION=0.1.0: changelog, version, commit and tag; DRY=--dry-run only shows them
+	@$(python) tools/release.py $(if $(VERSION),$(VERSION),$(error give a version: make release VERSION=0.1.0)) $(DRY)
 
 .PHONY: lock
 lock: dev  ## refresh the locked versions from pyproject.toml

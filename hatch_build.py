@@ -1,8 +1,9 @@
 """Builds the compiled core into the package, where there is a C compiler.
 
 Without one (or with one that fails) the package is built all the same, pure Python, and what is compiled
-takes its slower way. `CC` names another compiler than `cc`. Every library says which sources it was built
-from, so that one left over from other sources is not taken (`linnet.tiles.libraries`).
+takes its slower way. `CC` names another compiler than `cc`, `LINNET_PLATFORM` the tag of wheels for an
+index (`tools/dist.py` checks that it is true). Every library says which sources it was built
+from, so that one left over from other sources is not taken (`linnet.machine.libraries`).
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def compile_library(compiler: list[str], source: Path) -> str:
 
 
 def built_from(source: Path, flags: tuple[str, ...]) -> str:
-    """A line of C: what a library was built from, and how; `linnet.tiles.libraries` reads it."""
+    """A line of C: what a library was built from, and how; `linnet.machine.libraries` reads it."""
     parts = [source, *sorted(source.parent.glob("*.h"))]
     text = hashlib.sha256(b"\0".join(part.read_bytes() for part in parts)).hexdigest()[:16]
     order = "any order" if FASTER[0] in flags else "one order"
@@ -74,5 +75,6 @@ class CompiledCore(BuildHookInterface):
         if built:
             build_data["artifacts"] += [f"/{each.relative_to(self.root).as_posix()}" for each in built]
             build_data["pure_python"] = False
-            platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            platform = os.environ.get("LINNET_PLATFORM") or sysconfig.get_platform()
+            platform = platform.replace("-", "_").replace(".", "_")
             build_data["tag"] = f"py3-none-{platform}"

@@ -28,7 +28,7 @@ import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.algorithms.gemm import accumulated_gemm
 from linnet.engines import Threads
-from linnet.engines.driving_engine import Driven
+from linnet.engines.driven.engine import Driven
 from linnet.session import current_engine
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray

@@ -136,6 +136,12 @@ def sweep(a: Any, b: Any) -> None:
     b[1:-1, 1:-1] = 0.2 * (a[1:-1, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[2:, 1:-1] + a[:-2, 1:-1])
 
 
+def swept(a: Any, b: Any) -> Any:
+    """A sweep, and its values: what is too much to be done at once stays lazy until somebody asks."""
+    sweep(a, b)
+    return np.asarray(b)
+
+
 def sweeps(sizes: Sizes) -> list[Row]:
     rows: list[Row] = []
     for side in sizes.sweeps:
@@ -145,7 +151,7 @@ def sweeps(sizes: Sizes) -> list[Row]:
         theirs = best(lambda a=a, b=b: sweep(a, b), repeat, sizes.turns)
         for place, chunks in ((ONE, -1), (SEVERAL, -(-side // 3))):
             x, y = (ln.array(each, chunks=chunks) for each in data)
-            ours = best(lambda x=x, y=y: sweep(x, y), repeat, sizes.turns)
+            ours = best(lambda x=x, y=y: swept(x, y), repeat, sizes.turns)
             most = (0.6 if side >= 2000 else 1.5) if place == ONE else None
             rows.append(
                 Row(

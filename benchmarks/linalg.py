@@ -35,9 +35,9 @@ from cases import CASES, Side, agree, serve, spd
 from measuring import Peak, Row, keep_memory, ordinary_memory, show
 
 import linnet as ln
-from linnet.arrays.evaluation import Arrays
+from linnet.arrays.lowering.evaluate import Arrays
 from linnet.engines import Threads
-from linnet.engines.mapping import mapped_zeros, place_of
+from linnet.engines.mapped_tiles import mapped_zeros, place_of
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.session import current_engine
@@ -319,7 +319,7 @@ def _lowering(chunk: int) -> float:
     x = ln.asarray(np.zeros((4000, 2000)), chunks=chunk)
     made = ln.linalg.cholesky(x.T @ x + ln.eye(2000, chunks=chunk))
     begun = time.perf_counter()
-    Arrays([made.node]).lowered(Setting.of(current_engine()))
+    Arrays([made.__node__]).lowered(Setting.of(current_engine()))
     return time.perf_counter() - begun
 
 

@@ -30,7 +30,7 @@ from measuring import Row, keep_memory, show
 import linnet as ln
 from linnet.algorithms.cholesky import left_looking
 from linnet.algorithms.gemm import gemm
-from linnet.arrays.evaluation import Arrays
+from linnet.arrays.lowering.evaluate import Arrays
 from linnet.engines import Threads
 from linnet.programs import BoundProgram, In, Out, tile_program
 from linnet.session.work import Setting
@@ -178,7 +178,7 @@ def qr(sizes: Sizes) -> list[Row]:
     n = sizes.qr
     a = np.random.default_rng(0).standard_normal((n, n))
     q, r = ln.linalg.qr(ln.asarray(a))
-    work = Arrays([q.node, r.node]).lowered(Setting())
+    work = Arrays([q.__node__, r.__node__]).lowered(Setting())
     return _against("QR", 1.4, work.bound, work.inputs, n * n * 8, sizes)
 
 

@@ -17,6 +17,7 @@ from linnet.errors import (
     BudgetError,
     DamagedLedgerError,
     DamagedTileError,
+    DerivativeError,
     EngineClosedError,
     FileDeniedError,
     FileError,
@@ -31,6 +32,7 @@ from linnet.errors import (
     KernelError,
     LinAlgError,
     LinnetError,
+    LoopError,
     MissingExtraError,
     MissingTileError,
     ParallelError,
@@ -57,17 +59,34 @@ from linnet.programs import (
 from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
-    from linnet import fft, linalg, random, stats
+    from linnet import fft, fleet, linalg, models, random, stats
+    from linnet.derivatives import (
+        checkpoint,
+        custom_vjp,
+        grad,
+        hessian,
+        hvp,
+        jacobian,
+        jvp,
+        value_and_grad,
+        vjp,
+    )
     from linnet.futures import Future, as_completed, parallel, pure, submit_call
     from linnet.futures import map_calls as map
+    from linnet.loopnests import einop, grid, loops, monoid, tensor, wavefront
     from linnet.planning.cluster import Cluster, Link, Node
     from linnet.session import init
+    from linnet.sparse_arrays import sparse
+    from linnet.workers.client import Job
+    from linnet.workers.launcher import Limits
+    from linnet.workers.provisioner import Policy
+    from linnet.workers.spec import Options
 
 __version__ = "0.1.0.dev0"
 
 _ARRAYS = frozenset(
     """
-    Array BlockView Job __array_api_version__ __array_namespace_info__ abs absolute acos acosh
+    Array BlockView __array_api_version__ __array_namespace_info__ abs absolute acos acosh
     add all allclose amax amin angle any append apply_along_axis apply_gufunc apply_over_axes
     arange arccos arccosh arcsin arcsinh arctan arctan2 arctanh argmax argmin argpartition
     argsort argtopk argwhere around array array2string array_equal array_equiv array_repr
@@ -81,7 +100,7 @@ _ARRAYS = frozenset(
     correlate cos cosh count_nonzero cov cross cumprod cumsum cumulative_prod cumulative_sum
     datetime_data deg2rad degrees delete diag diag_indices diag_indices_from diagflat diagonal
     diff digitize divide divmod dot dsplit dstack e ediff1d einsum einsum_path empty empty_like
-    equal exp exp2 expand_dims expm1 extract eye fabs fill_diagonal finfo fix flatnonzero flip
+    equal estimate exp exp2 expand_dims expm1 extract eye fabs fill_diagonal finfo fix flatnonzero flip
     fliplr flipud float16 float32 float64 float_power floor floor_divide fmax fmin fmod
     format_float_positional format_float_scientific frexp from_dlpack from_hdf5 from_npy
     from_npz from_zarr frombuffer fromfile fromfunction fromiter frompyfunc fromstring full
@@ -90,7 +109,7 @@ _ARRAYS = frozenset(
     i0 identity iinfo imag indices inf inner insert int16 int32 int64 int8 interp intersect1d
     invert is_busday isclose iscomplex iscomplexobj isdtype isfinite isfortran isin isinf isnan
     isnat isneginf isposinf isreal isrealobj isscalar issubdtype iterable ix_ kaiser kron lcm
-    ldexp left_shift less less_equal lexsort lib linspace load loadtxt log log10 log1p log2
+    ldexp left_shift less less_equal lexsort linspace load loadtxt log log10 log1p log2
     logaddexp logaddexp2 logical_and logical_not logical_or logical_xor logspace map_blocks
     map_overlap mask_indices matmul matrix_transpose matvec max maximum may_share_memory mean
     median meshgrid mgrid min min_scalar_type minimum mintypecode mod modf moveaxis multiply nan
@@ -103,8 +122,8 @@ _ARRAYS = frozenset(
     read_parquet real real_if_close rechunk reciprocal remainder repeat require reshape
     reshape_blockwise resize result_type right_shift rint roll rollaxis roots rot90 round save
     savetxt savez savez_compressed searchsorted select set_printoptions setdiff1d setxor1d shape
-    shares_memory sign signbit sin sinc sinh size sort sort_complex spacing split sqrt square
-    squeeze stack std store submit subtract sum swapaxes take take_along_axis tan tanh tensordot
+    shares_memory sign signbit sin sinc sinh size sliding_window_view sort sort_complex spacing split
+    sqrt square squeeze stack std store submit subtract sum swapaxes take take_along_axis tan tanh tensordot
     tile to_csv to_hdf5 to_npy to_parquet to_zarr topk trace transpose trapezoid tri tril
     tril_indices tril_indices_from trim_overlap trim_zeros triu triu_indices triu_indices_from
     true_divide trunc typename uint16 uint32 uint64 uint8 unify_chunks union1d unique unique_all
@@ -120,8 +139,23 @@ _BRIDGES = frozenset({"to_arrow", "to_cubed", "to_dask"})
 _CLUSTERS = frozenset({"Cluster", "Link", "Node"})
 """What plans are made for."""
 
+_JOBS = {
+    "Job": "linnet.workers.client",
+    "Limits": "linnet.workers.launcher",
+    "Options": "linnet.workers.spec",
+    "Policy": "linnet.workers.provisioner",
+}
+"""What `submit` takes and returns, and where it is."""
+
 _FUTURES = frozenset({"Future", "as_completed", "map", "parallel", "pure", "submit_call"})
 """Plain Python run as futures."""
+
+_DERIVATIVES = frozenset(
+    {"checkpoint", "custom_vjp", "grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
+)
+"""Derivatives of functions of arrays."""
+_LOOPS = frozenset({"einop", "grid", "loops", "monoid", "tensor", "wavefront"})
+"""Programs written as plain loops."""
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names are not in this file
     "AddressError",
@@ -131,6 +165,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "Cluster",
     "DamagedLedgerError",
     "DamagedTileError",
+    "DerivativeError",
     "EngineClosedError",
     "Future",
     "FileDeniedError",
@@ -139,6 +174,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "FormatError",
     "In",
     "InputError",
+    "Job",
     "JobCancelledError",
     "JobError",
     "JobFailedError",
@@ -147,13 +183,17 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "KernelDeclarationError",
     "KernelError",
     "LinAlgError",
+    "Limits",
     "Link",
     "LinnetError",
+    "LoopError",
     "MissingExtraError",
     "MissingTileError",
     "Node",
+    "Options",
     "Out",
     "ParallelError",
+    "Policy",
     "ProgramBuilder",
     "ProgramError",
     "SingleAssignmentError",
@@ -169,17 +209,35 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "WireError",
     "__version__",
     "as_completed",
+    "checkpoint",
+    "custom_vjp",
+    "einop",
     "fft",
+    "fleet",
+    "grad",
+    "grid",
+    "hessian",
+    "hvp",
     "init",
+    "jacobian",
+    "jvp",
     "kernel",
     "linalg",
+    "loops",
     "map",
+    "models",
+    "monoid",
     "parallel",
     "pure",
     "random",
+    "sparse",
     "stats",
     "submit_call",
+    "tensor",
     "tile_program",
+    "value_and_grad",
+    "vjp",
+    "wavefront",
     *sorted(_ARRAYS | _BRIDGES),
 ]
 
@@ -187,15 +245,30 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
 def __getattr__(name: str) -> Any:
     """Engines and namespaces are imported when first used: they take longer than all the rest."""
     from importlib import import_module
+    from types import SimpleNamespace
 
-    if name in ("fft", "linalg", "random", "stats"):
+    if name in ("fft", "fleet", "linalg", "models", "random", "stats"):
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
     if name in _FUTURES:
         return getattr(import_module("linnet.futures"), "map_calls" if name == "map" else name)
+    if name in _JOBS:
+        return getattr(import_module(_JOBS[name]), name)
+    if name in _DERIVATIVES:
+        import_module("linnet.bridges")
+        return getattr(import_module("linnet.derivatives"), name)
+    if name == "sparse":
+        import_module("linnet.bridges")
+        return import_module("linnet.sparse_arrays").sparse
+    if name in _LOOPS:
+        return getattr(import_module("linnet.loopnests"), name)
     if name in _CLUSTERS:
         return getattr(import_module("linnet.planning.cluster"), name)
+    if name == "lib":  # xarray looks for `lib.stride_tricks.sliding_window_view` in an array's namespace
+        return SimpleNamespace(
+            stride_tricks=SimpleNamespace(sliding_window_view=__getattr__("sliding_window_view"))
+        )
     if name not in _ARRAYS | _BRIDGES:
         raise AttributeError(f"module 'linnet' has no attribute {name!r}")
     names = import_module("linnet.arrays.namespace").names()

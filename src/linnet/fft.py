@@ -1,6 +1,6 @@
 """Fourier transforms under `numpy.fft`'s and the array API standard's names, tile by tile."""
 
-from linnet.arrays.transforms import (
+from linnet.arrays.functions.fourier import (
     fft,
     fft2,
     fftfreq,

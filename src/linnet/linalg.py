@@ -16,7 +16,18 @@ NumPy arrays `engine=` an engine; without them matrices smaller than 1024 go str
 session's engine runs the rest.
 """
 
-from linnet.arrays.factors import (
+from linnet.arrays.linalg.eigen_and_singular import (
+    EighResult,
+    EigResult,
+    SVDResult,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    svd,
+    svdvals,
+)
+from linnet.arrays.linalg.factorisations import (
     CholeskyFactors,
     LUFactors,
     LUPermuted,
@@ -28,8 +39,20 @@ from linnet.arrays.factors import (
     lu_factor,
     qr,
 )
-from linnet.arrays.least_squares import LstsqResult, cond, lstsq, matrix_rank, pinv
-from linnet.arrays.linear_algebra import (
+from linnet.arrays.linalg.least_squares import LstsqResult, cond, lstsq, matrix_rank, pinv
+from linnet.arrays.linalg.linear_systems import (
+    SlogdetResult,
+    cho_solve,
+    det,
+    inv,
+    lu_solve,
+    matrix_power,
+    slogdet,
+    solve,
+    solve_triangular,
+)
+from linnet.arrays.linalg.low_rank import svd_compressed, tsqr
+from linnet.arrays.linalg.norms_and_products import (
     cross,
     diagonal,
     matmul,
@@ -46,30 +69,7 @@ from linnet.arrays.linear_algebra import (
     vecdot,
     vector_norm,
 )
-from linnet.arrays.sketches import svd_compressed, tsqr
-from linnet.arrays.spectra import (
-    EighResult,
-    EigResult,
-    SVDResult,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    svd,
-    svdvals,
-)
-from linnet.arrays.systems import (
-    SlogdetResult,
-    cho_solve,
-    det,
-    inv,
-    lu_solve,
-    matrix_power,
-    slogdet,
-    solve,
-    solve_triangular,
-)
-from linnet.arrays.tensor_equations import tensorinv, tensorsolve
+from linnet.arrays.linalg.tensor_equations import tensorinv, tensorsolve
 from linnet.errors import ConditionWarning, LinAlgError
 
 __all__ = [

@@ -1,7 +1,6 @@
 """Moments and tests of hypotheses under the names of `scipy.stats`, tile by tile."""
 
-from linnet.arrays.moments import kurtosis, moment, skew
-from linnet.arrays.significance import (
+from linnet.arrays.functions.hypothesis_tests import (
     TestResult,
     chisquare,
     f_oneway,
@@ -13,6 +12,7 @@ from linnet.arrays.significance import (
     ttest_ind,
     ttest_rel,
 )
+from linnet.arrays.functions.moments import kurtosis, moment, skew
 
 __all__ = [
     "TestResult",

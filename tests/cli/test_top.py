@@ -17,7 +17,7 @@ from linnet.errors import AddressError, InputError, JobCancelledError, JobError,
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray
 from linnet.workers.client import submit
-from linnet.workers.parts import reopened
+from linnet.workers.job_parts import reopened
 from linnet.workers.spec import Options
 
 QUICK = Options(lease=1.0, grace=0.2)

@@ -12,8 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 SAID = {
     "climatology": "warming found: 0.0",
+    "convolutional_network": "pictures told apart: 100%",
     "factor_and_solve": "largest difference from NumPy",
     "files": "warmest: station",
+    "fleet_factorise": "bill: ",
     "stateless_workers": "one worker killed at",
     "tree_sum": "sum of squares",
     "xarray_climatology": "warming found: 0.0",

@@ -13,7 +13,7 @@ import warnings
 import pytest
 
 from linnet.errors import CompiledCoreWarning
-from linnet.tiles import libraries
+from linnet.machine import libraries
 
 pytestmark = pytest.mark.needs("cc")
 SOURCE = '__attribute__((visibility("default"))) int answer(void) { return LINE; }\n'

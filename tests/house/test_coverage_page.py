@@ -59,13 +59,13 @@ def test_states_and_remarks_are_about_functions_there_are():
 
 
 def test_whoever_gathers_takes_the_keyword(root: Path):
-    """A function that calls `wholes.gathered` or `one_tile` has `gather=`, from which the page is made."""
-    for path in sorted((root / "src/linnet/arrays").glob("*.py")):
+    """A function that calls `whole_axes.gathered` or `one_tile` has `gather=`, from which the page is made."""
+    for path in sorted((root / "src/linnet/arrays").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         imported = {
             name.name
             for node in ast.walk(tree)
-            if isinstance(node, ast.ImportFrom) and node.module == "linnet.arrays.wholes"
+            if isinstance(node, ast.ImportFrom) and node.module == "linnet.arrays.elements.whole_axes"
             for name in node.names
         } & {"gathered", "one_tile"}
         for function in ast.walk(tree):

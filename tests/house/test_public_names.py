@@ -20,11 +20,20 @@ PUBLIC = {
     # roles of parameters
     "In", "Out", "Temp", "Table",
     # namespaces, and what runs everything
-    "linalg", "fft", "random", "stats", "init",
+    "linalg", "fft", "random", "stats", "models", "fleet", "init",
+    # how a job is run
+    "Job", "Limits", "Options", "Policy",
     # clusters to plan for
     "Cluster", "Node", "Link",
     # plain Python as futures
     "parallel", "pure", "Future", "submit_call", "map", "as_completed",
+    # derivatives
+    "grad", "value_and_grad", "jvp", "vjp", "hvp", "hessian", "jacobian", "checkpoint", "custom_vjp",
+    "DerivativeError",
+    # plain loops as array programs
+    "loops", "grid", "wavefront", "einop", "tensor", "monoid", "LoopError",
+    # sparse arrays
+    "sparse",
     # arrays for other libraries
     "to_arrow", "to_cubed", "to_dask",
     # kernels
@@ -44,10 +53,10 @@ PUBLIC = {
 OURS = {
     "Array", "BlockView", "compute", "persist", "rechunk", "map_blocks", "map_overlap", "apply_gufunc",
     "topk", "argtopk", "as_gufunc", "blockwise", "coarsen", "overlap", "reshape_blockwise", "store",
-    "trim_overlap", "unify_chunks",
+    "trim_overlap", "unify_chunks", "sliding_window_view",
     "from_npy", "from_npz", "from_zarr", "to_npy", "to_zarr",
     "from_hdf5", "read_csv", "read_parquet", "to_csv", "to_hdf5", "to_parquet",
-    "submit", "attach", "Job", "plan",
+    "submit", "attach", "plan", "estimate",
 }  # fmt: skip
 """Names of arrays that neither NumPy nor the standard has."""
 
@@ -85,7 +94,7 @@ def test_every_public_name_is_there_and_says_what_it_is():
     for name in ln.__all__:
         found = getattr(ln, name)
         assert not callable(found) or found.__doc__, f"ln.{name} has no docstring"
-    for space in (ln.linalg, ln.fft, ln.random, ln.stats):
+    for space in (ln.linalg, ln.fft, ln.random, ln.stats, ln.models):
         for name in space.__all__:
             assert getattr(space, name).__doc__, f"{space.__name__}.{name} has no docstring"
 
@@ -106,3 +115,27 @@ def test_arrays_are_imported_when_they_are_used():
         "from linnet import *; assert Array is ln.Array and random is ln.random"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_arrays_show_nothing_of_their_insides():
+    """What NumPy's arrays have, and what is named here: `x.<Tab>` shows users no machinery."""
+    ours = {"blocks", "chunks", "compute", "grid", "partitions", "persist", "storage", "vindex", *OURS}
+    small = ln.linalg.inv(ln.asarray(np.eye(3)) + 0)
+    for array in (ln.ones(3), small, ln.ones((40, 40), chunks=7) @ ln.ones((40, 40), chunks=7)):
+        public = {name for name in dir(array) if not name.startswith("_")}
+        assert public - set(dir(np.ndarray)) <= ours, public - set(dir(np.ndarray)) - ours
+    assert not {"lib", "node", "public"} & {*dir(ln), *ln.__all__, *dir(ln.Array)}
+
+
+def test_who_computes_arrays_does_not_wait_for_planning_and_jobs():
+    """They are imported by `plan` and `submit`: together they take as long as all the rest."""
+    late = [
+        "linnet.planning.plan",
+        "linnet.planning.choosing",
+        "linnet.workers.client",
+        "linnet.fleet",
+        "scipy.sparse",
+    ]
+    code = f"import sys, linnet as ln; ln.asarray([1]); print([each for each in {late!r} if each in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from linnet.cli.bag import bag
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
 from linnet.cli.fit import fit
@@ -31,6 +32,7 @@ app.command(context_settings={"ignore_unknown_options": True, "allow_intersperse
 app.command()(worker)
 app.command()(provision)
 app.command()(top)
+app.add_typer(bag, name="bag")
 
 
 def _show_version(asked: bool) -> None:

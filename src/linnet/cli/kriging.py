@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from linnet.kernels import chol, downdate, downdate_lower, kernel, trsm
-from linnet.kernels.triangular import substitute
+from linnet.kernels.linalg.triangular import substitute
 from linnet.programs import In, Out, Temp, tile_program
 from linnet.tiles import TiledArray
 

@@ -30,9 +30,9 @@ def provision(
     from linnet.workers import provisioner
     from linnet.workers.client import attach
     from linnet.workers.files import check_files
+    from linnet.workers.job_parts import reopened
     from linnet.workers.launcher import Limits
     from linnet.workers.launchers import make_launcher
-    from linnet.workers.parts import reopened
     from linnet.workers.serving import check_imports
 
     policy = provisioner.Policy(most=max(workers, most or workers), least=workers)

@@ -136,11 +136,11 @@ class Watched:
 
     def __init__(self, engine: Engine, events: Events) -> None:
         self._engine, self._events = engine, events
-        self.memory = engine.memory
+        self.memory: int | None = engine.memory
         """Bytes that tiles may take."""
-        self.shares_memory = engine.shares_memory
+        self.shares_memory: bool = engine.shares_memory
         """Whether its workers have this process's memory."""
-        self.deterministic = engine.deterministic
+        self.deterministic: bool = engine.deterministic
         """Whether results have the same bits however many workers there are."""
 
     def run(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from linnet.engines.blas import blas_threads
+from linnet.engines.worker_blas import blas_threads
 from linnet.errors import InputError
 from linnet.kernels import syrk
 from linnet.tiles import human

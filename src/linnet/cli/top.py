@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     import rich.console
 
+    from linnet.workers.job_parts import Parts
     from linnet.workers.ledger import Status, WorkerInfo
-    from linnet.workers.parts import Parts
     from linnet.workers.queue import QueueSize
     from linnet.workers.spec import JobSpec
 
@@ -87,7 +87,7 @@ def top(
 ) -> None:
     """Watch a job until it ends: live on a terminal, a line for each change elsewhere."""
     from linnet.workers.failures import ended_with
-    from linnet.workers.parts import reopened
+    from linnet.workers.job_parts import reopened
 
     parts, spec = reopened(address)
     try:

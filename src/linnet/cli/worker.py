@@ -41,10 +41,10 @@ def worker(
     """Work on a job until it ends or there is nothing to do."""
     from linnet.tiles.amounts import amount
     from linnet.workers.launcher import Limits
-    from linnet.workers.leaving import Leaving
     from linnet.workers.secrets import take
     from linnet.workers.serving import serve
     from linnet.workers.worker import Worker
+    from linnet.workers.worker_exit import Leaving
 
     limits = Limits(
         memory=None if memory is None else amount(memory),

@@ -14,7 +14,7 @@ class Clock:
     """
 
     def __init__(self, seconds: float = 1000.0) -> None:
-        self.seconds = seconds
+        self.seconds: float = seconds
 
     def __call__(self) -> float:
         return self.seconds

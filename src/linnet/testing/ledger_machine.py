@@ -36,9 +36,9 @@ class LedgerMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = Clock()
-        self.model = ModelLedger(self.clock, silence=SILENCE)
-        self.real = self.opened()
+        self.clock: Clock = Clock()
+        self.model: ModelLedger = ModelLedger(self.clock, silence=SILENCE)
+        self.real: Ledger = self.opened()
         self.attempts: list[tuple[str, int, tuple[int, ...]]] = []
 
     def opened(self) -> Ledger:
@@ -61,8 +61,8 @@ class LedgerMachine(RuleBasedStateMachine):
     )
     def program(self, edges: list[list[bool]], decider: int) -> None:
         """Task j waits for task i < j where row j says so."""
-        self.first = [f"{j % STATEMENTS}.{j}" for j in range(len(edges))]
-        self.decider = self.first[decider % len(edges)]
+        self.first: list[str] = [f"{j % STATEMENTS}.{j}" for j in range(len(edges))]
+        self.decider: str = self.first[decider % len(edges)]
         self.waits: dict[str, list[str]] = {
             name: [self.first[i] for i in range(j) if edges[j][i]] for j, name in enumerate(self.first)
         }

@@ -88,14 +88,15 @@ class World(Generic[L, Q]):
         second: Second | None = None,
         cache: bool = False,
     ) -> None:
-        self.first, self.second = parents, second
+        self.first: Mapping[str, Sequence[str]] = parents
+        self.second: Second | None = second
         self.parents = parents = {**parents, **(second.parents if second is not None else {})}
         self.children = {name: [c for c, waits in parents.items() if name in waits] for name in parents}
         if second is not None:
             self.children[SEED] = [name for name, waits in second.parents.items() if not waits]
         self.ledger, self.queue = ledger, queue
-        self.hands = [Hand()] * workers
-        self.client = Client()
+        self.hands: list[Hand] = [Hand()] * workers
+        self.client: Client = Client()
         self.tiles: set[Tile] = set()
         self.cached: set[Tile] | None = set() if cache else None
         """Tiles that the host holds; None: it has no cache."""

@@ -31,9 +31,9 @@ class QueueMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = Clock()
-        self.model = ModelQueue(self.clock, most_deliveries=MOST_DELIVERIES)
-        self.real = self.opened()
+        self.clock: Clock = Clock()
+        self.model: ModelQueue = ModelQueue(self.clock, most_deliveries=MOST_DELIVERIES)
+        self.real: Queue = self.opened()
         self.leases: list[tuple[Lease, Lease]] = []
         """Of the model and of the queue, current or not."""
 

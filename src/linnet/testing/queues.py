@@ -229,6 +229,12 @@ class QueueSuite:
         queue.drop()
         queue.drop()
 
+    def test_a_queue_may_be_cleared_again_at_once(self, queue: Queue) -> None:
+        for _ in range(3):
+            queue.put([Entry("0.1"), Entry("0.2"), Entry("0.3")])
+            queue.clear()
+            assert queue.lease(10, 5) == []
+
     def test_a_queue_that_somebody_dropped_is_there_again_after_clear(
         self, queue: Queue, another: Callable[[], Queue]
     ) -> None:

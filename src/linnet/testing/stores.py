@@ -312,9 +312,9 @@ class FlakyStore:
     """
 
     def __init__(self, store: Store, chance: float = 0.1, seed: int = 0) -> None:
-        self.url = store.url
+        self.url: str = store.url
         self.chance = chance
-        self.failures = 0
+        self.failures: int = 0
         self._store = store
         self._random = random.Random(seed)
         self._mutex = threading.Lock()

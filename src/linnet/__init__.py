@@ -71,11 +71,13 @@ if TYPE_CHECKING:
         value_and_grad,
         vjp,
     )
+    from linnet.events.showing import progress
     from linnet.futures import Future, as_completed, parallel, pure, submit_call
     from linnet.futures import map_calls as map
     from linnet.loopnests import einop, grid, loops, monoid, tensor, wavefront
     from linnet.planning.cluster import Cluster, Link, Node
     from linnet.session import init
+    from linnet.session.reporting import report
     from linnet.sparse_arrays import sparse
     from linnet.workers.client import Job
     from linnet.workers.launcher import Limits
@@ -146,6 +148,9 @@ _JOBS = {
     "Policy": "linnet.workers.provisioner",
 }
 """What `submit` takes and returns, and where it is."""
+
+_WATCHING = {"progress": "linnet.events.showing", "report": "linnet.session.reporting"}
+"""What shows runs to people, and where it is."""
 
 _FUTURES = frozenset({"Future", "as_completed", "map", "parallel", "pure", "submit_call"})
 """Plain Python run as futures."""
@@ -228,8 +233,10 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "models",
     "monoid",
     "parallel",
+    "progress",
     "pure",
     "random",
+    "report",
     "sparse",
     "stats",
     "submit_call",
@@ -253,6 +260,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linnet.session").init
     if name in _FUTURES:
         return getattr(import_module("linnet.futures"), "map_calls" if name == "map" else name)
+    if name in _WATCHING:
+        return getattr(import_module(_WATCHING[name]), name)
     if name in _JOBS:
         return getattr(import_module(_JOBS[name]), name)
     if name in _DERIVATIVES:

@@ -377,6 +377,7 @@ from linnet.errors import UnknownKernelError as UnknownKernelError
 from linnet.errors import UnreachableError as UnreachableError
 from linnet.errors import UnwrittenTileError as UnwrittenTileError
 from linnet.errors import WireError as WireError
+from linnet.events.showing import progress as progress
 from linnet.futures.function import parallel as parallel
 from linnet.futures.future import Future as Future
 from linnet.futures.future import as_completed as as_completed
@@ -402,6 +403,7 @@ from linnet.programs.grammar import Task as Task
 from linnet.programs.grammar import Temp as Temp
 from linnet.programs.program import TileProgram as TileProgram
 from linnet.programs.program import tile_program as tile_program
+from linnet.session.reporting import report as report
 from linnet.session.session import init as init
 from linnet.sparse_arrays.making import sparse as sparse
 from linnet.tiles.keys import TileKey as TileKey

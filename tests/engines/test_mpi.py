@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -287,8 +288,10 @@ def test_linnet_run_writes_a_report(tmp_path):
     report = tmp_path / "page.html"
     finished("-m", "linnet", "run", "--report", report, path, folder=tmp_path)
     page = report.read_text(encoding="utf-8")
-    assert "<td>doubled</td><td>6</td><td>3</td>" in page
-    assert "worker 2" in page
+    (shown,) = json.loads(report.with_suffix(".json").read_text(encoding="utf-8"))["jobs"]
+    assert (shown["program"], shown["tasks"], shown["workers"]) == ("doubled", 6, 3)
+    assert "worker 2" in shown["lanes"]
+    assert '"doubled"' in page
 
 
 def test_what_a_killed_job_left_in_shared_memory_is_deleted_by_the_next(tmp_path):

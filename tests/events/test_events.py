@@ -15,6 +15,7 @@ from linnet.events import (
     JobFailed,
     JobFinished,
     JobStarted,
+    KernelTotal,
     Metrics,
     Progress,
     ProgressBar,
@@ -46,6 +47,7 @@ ONE_OF_EACH = [
     TaskFinished("j", 1.5, task=(0, (0,)), kernel="chol", worker="w0", seconds=0.5),
     TileDropped("j", 1.5, array="S", index=(1, 1, 1), bytes=16),
     Progress("j", 2.0, done=1, tasks=4),
+    KernelTotal("j", 2.0, kernel="chol", tasks=1, seconds=0.5),
     TaskFailed("j", 2.0, task=(2, (0, 1, 1)), kernel="syrk", worker="w0", error="ValueError: no"),
     WorkerStopped("j", 2.0, worker="w0"),
     JobFinished("j", 3.0, seconds=2.0),
@@ -152,8 +154,8 @@ def test_lines_say_little_and_often_enough():
     lines(JobFailed("j", 12.0, error="x", seconds=12.0))
     assert out.getvalue().splitlines() == [
         "qr: 1,000 tasks on 2 workers",
-        "qr: 250 of 1,000 tasks (25%), 5.0 s",
-        "qr: 500 of 1,000 tasks (50%), 10.0 s",
+        "qr: 250 of 1,000 tasks (25%), 5.0 s, 50.0 tasks/s, 2 workers, 15.0 s left",
+        "qr: 500 of 1,000 tasks (50%), 10.0 s, 50.0 tasks/s, 2 workers, 10.0 s left",
         "qr: failed after 12.0 s",
     ]
 
@@ -170,7 +172,8 @@ def test_a_terminal_gets_a_bar():
         events.emit(Progress("j", 0.5, done=3, tasks=8))
         events.emit(JobFinished("j", 1.0, seconds=1.0))
     assert "tsqr" in out.getvalue()
-    assert "8/8" in out.getvalue()
+    assert "3/8" in out.getvalue()
+    assert "finished in 1.0 s; 8 of 8 tasks" in out.getvalue()
     assert events.wanted == frozenset()
 
 

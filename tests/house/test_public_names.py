@@ -23,6 +23,8 @@ PUBLIC = {
     "linalg", "fft", "random", "stats", "models", "fleet", "init",
     # how a job is run
     "Job", "Limits", "Options", "Policy",
+    # what is shown of runs
+    "progress", "report",
     # clusters to plan for
     "Cluster", "Node", "Link",
     # plain Python as futures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import signal
@@ -27,8 +28,8 @@ from linnet.workers.job_parts import open_parts
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.launchers.threads import WorkerThreads
 from linnet.workers.ledger import Status, WorkerInfo
-from linnet.workers.provisioner import Policy, Sample
-from linnet.workers.report import Report, figure
+from linnet.workers.provisioner import Policy
+from linnet.workers.report import Report
 from linnet.workers.spec import Options
 
 QUICK = Options(lease=1.5, grace=0.5)
@@ -315,13 +316,22 @@ def test_what_a_report_tells_of_workers_and_repeated_tasks(store):
     assert "did not begin" in told
 
 
-def test_the_names_of_the_lines_are_above_them():
-    trace = [Sample(at, ready=8, leased=0, workers=2, done=0) for at in (0.0, 1.0, 2.0)]
-    drawn = figure(trace, [], 0.0)
-    highest = min(float(y) for y in re.findall(r"\d,([\d.]+)", " ".join(re.findall("points='(.*?)'", drawn))))
-    names = [float(y) for y in re.findall(r"<text x='68' y='(\d+)'", drawn)]
-    assert len(names) == 2
-    assert max(names) < highest
+def test_a_report_is_data_a_page_and_marks(store, tmp_path):
+    options = Options(events=("TaskFinished",))
+    with started(job_kernels.sleeping, store, tiles=6, launcher="threads", workers=1, options=options) as job:
+        mark = job.mark("something happened")
+        job.wait(100)
+        data = job.report(marks=[mark]).data()
+        job.report(tmp_path / "page.html", notes=[("a label", "a text")])
+    (shown,) = data["jobs"]
+    assert (shown["done"], shown["state"], sum(each["tasks"] for each in shown["kernels"])) == (
+        6,
+        "finished",
+        6,
+    )
+    assert len(shown["spans"]) == 6
+    assert shown["marks"][0][1] == "something happened"
+    assert json.loads((tmp_path / "page.json").read_text())["notes"] == [["a label", "a text"]]
 
 
 # ---- what cannot be meant

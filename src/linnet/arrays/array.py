@@ -21,6 +21,7 @@ from linnet.arrays.files.pickling import reduced, token
 from linnet.arrays.lowering.assigned_versions import latest
 from linnet.arrays.lowering.evaluate import computed, persisted
 from linnet.arrays.methods import Methods
+from linnet.events.showing import for_call
 from linnet.futures.plain import register
 from linnet.tiles import human
 
@@ -123,19 +124,30 @@ class Array(ArrayBase, Methods):
 
     # ---- its values
 
-    def compute(self) -> Any:
-        """The values, as a NumPy array, or a NumPy scalar if it has no axes."""
+    def compute(self, *, progress: bool | None = None) -> Any:
+        """The values, as a NumPy array, or a NumPy scalar if it has no axes.
+
+        `progress=True` shows how far it is, `progress=False` does not; None: as `ln.progress` has it.
+        """
         node = self.__node__
-        (value,) = computed([node])
+        if progress is None:
+            (value,) = computed([node])
+        else:
+            with for_call(progress):
+                (value,) = computed([node])
         if self._node is node:
             self._node = latest(node)
         if not value.shape:
             return value[()]
         return value.copy() if isinstance(node, Source) else value
 
-    def persist(self) -> Array:
-        """Compute it now and keep the result, in tiles; the array itself from now on reads that."""
-        (self._node,) = persisted([self.__node__])
+    def persist(self, *, progress: bool | None = None) -> Array:
+        """Compute it now and keep the result, in tiles; the array itself from now on reads that.
+
+        `progress=True` shows how far it is, `progress=False` does not; None: as `ln.progress` has it.
+        """
+        with for_call(progress):
+            (self._node,) = persisted([self.__node__])
         return self
 
     def rechunk(self, chunks: Any = "auto") -> Array:

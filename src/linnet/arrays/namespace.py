@@ -13,6 +13,7 @@ from linnet.arrays.elements.undecided_arrays import values_of
 from linnet.arrays.expression.nodes import Source
 from linnet.arrays.lowering.evaluate import computed, persisted
 from linnet.arrays.sending.nested_arrays import PLAIN, arrays_in, leaves, rebuilt
+from linnet.events.showing import for_call
 
 
 @lru_cache(maxsize=1)
@@ -34,10 +35,10 @@ def chapters_of() -> dict[str, str]:
     return homes
 
 
-def compute(*arrays: Any) -> Any:
+def compute(*arrays: Any, progress: bool | None = None) -> Any:
     """The values of several arrays, as NumPy arrays; what they share is computed once.
 
-    Tuples, lists and named tuples of arrays give the same of values.
+    Tuples, lists and named tuples of arrays give the same of values. `progress=True` shows how far it is.
 
     >>> from linnet.arrays.elements.core import wrapped
     >>> import numpy as np
@@ -47,6 +48,9 @@ def compute(*arrays: Any) -> Any:
     >>> compute([x + 1, (x.sum(),)])
     [array([1., 2., 3.]), (np.float64(3.0),)]
     """
+    if progress is not None:
+        with for_call(progress):
+            return compute(*arrays)
     what = arrays[0] if len(arrays) == 1 else arrays
     at_once = values_of(what) if isinstance(what, tuple) else None
     if at_once is not None:

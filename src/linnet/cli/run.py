@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+from linnet.events.watching import sink_of_run
 
+if TYPE_CHECKING:
     from linnet.engines import Engine, Outputs
-    from linnet.events import Events, Sink
-    from linnet.planning.cluster import Cluster
-    from linnet.planning.plan import Plan
     from linnet.programs import BoundProgram
     from linnet.tiles import TiledArray
 
@@ -58,9 +55,9 @@ def run(
         if rank is not None and name != "mpi":
             raise InputError(f"--engine {name} under mpiexec: every rank would run the script; use mpi")
         made: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
-        events = stack.enter_context(_watched(progress, report, str(script)))
+        stack.enter_context(_watched(progress, report, str(script)))
         stack.callback(made.close)
-        stack.callback(init(Watched(made, events)).close)  # for all threads of the script
+        stack.callback(init(Watched(made)).close)  # for all threads of the script
         _run_to_its_end(script)
         if checkpoint is not None:
             made.forget()
@@ -116,65 +113,29 @@ def _last_words(checkpoint: Path | None) -> Iterator[None]:
 
 
 @contextmanager
-def _watched(progress: bool, report: Path | None, title: str) -> Iterator[Events]:
-    """Events that are shown, and of which a page is written in the end."""
-    from linnet.cli.run_report import Story
-    from linnet.events import Events, show_progress
+def _watched(progress: bool, report: Path | None, title: str) -> Iterator[None]:
+    """Runs are shown, and a page about them is written in the end."""
+    from linnet.events.showing import progress as shown
+    from linnet.session.reporting import recording
 
-    events, story = Events(), Story(title)
     with ExitStack() as stack:
-        if progress:
-            stack.enter_context(show_progress(events))
+        stack.enter_context(shown(progress))
         if report is not None:
-            story.listen(events)
-            stack.callback(lambda: report.write_text(story.html(), encoding="utf-8"))
-        yield events
+            stack.enter_context(recording(report, title))
+        yield
 
 
 class Watched:
-    """An engine whose runs are watched, unless whoever starts one watches it."""
+    """An engine whose runs are watched, also those that a script starts by the engine's own `run`."""
 
-    def __init__(self, engine: Engine, events: Events) -> None:
-        self._engine, self._events = engine, events
-        self.memory: int | None = engine.memory
-        """Bytes that tiles may take."""
-        self.shares_memory: bool = engine.shares_memory
-        """Whether its workers have this process's memory."""
-        self.deterministic: bool = engine.deterministic
-        """Whether results have the same bits however many workers there are."""
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
-    def run(
-        self,
-        bound: BoundProgram,
-        inputs: Mapping[str, TiledArray],
-        *,
-        out: Mapping[str, TiledArray] | None = None,
-        events: Sink | None = None,
-    ) -> Outputs:
+    def run(self, bound: BoundProgram, inputs: Mapping[str, TiledArray], **options: Any) -> Outputs:
         """As the engine does it."""
-        return self._engine.run(bound, inputs, out=out, events=events or self._events)
-
-    @property
-    def workers(self) -> int:
-        """How many tasks run side by side."""
-        return self._engine.workers
-
-    @property
-    def cluster(self) -> Cluster | None:
-        """The nodes that programs are planned for."""
-        return self._engine.cluster
-
-    def plan(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> Plan | None:
-        """As the engine would run it."""
-        return self._engine.plan(bound, inputs)
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()
-
-    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """An array for `out`."""
-        return self._engine.zeros(shape, dtype)
+        if options.get("events") is None:
+            options["events"] = sink_of_run(None, self._engine, tasks=True)
+        return self._engine.run(bound, inputs, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)

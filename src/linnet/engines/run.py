@@ -24,7 +24,7 @@ from linnet.engines.store import TileStore
 from linnet.engines.task_list import TaskList
 from linnet.engines.worker_blas import BlasThreads
 from linnet.errors import ProgramError
-from linnet.events import TaskReady
+from linnet.events import TaskReady, TaskStarted
 from linnet.planning.schedule import Schedule
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
@@ -113,7 +113,9 @@ class Run:
         schedule = self._schedule
         done = _NOBODY
         while not self._over.acquire(timeout=_LOOK):
-            self._tell.progress(schedule.done, schedule.total)
+            self._tell.progress(
+                schedule.done, schedule.total, schedule.ready, self._workers - len(self._free)
+            )
             with self._lock:
                 if schedule.done == done:
                     self._short_runner = _NOBODY
@@ -283,7 +285,7 @@ class Run:
         schedule, tell, residency = self._schedule, self._tell, self._residency
         call = self._plan.call(number)
         silent = tell.silent
-        if not silent:
+        if not silent and tell.wants(TaskStarted):
             tell.task_started(self._plan.task(number), call, slot)
         try:
             if residency is not None:
@@ -298,5 +300,7 @@ class Run:
             raise
         self._plan.took(number, done.seconds)
         if not silent:
-            tell.task_finished(self._plan.task(number), call, slot, done)
+            tell.count(call.kernel, slot, done)
+            if tell.tells(done.seconds):
+                tell.task_finished(self._plan.task(number), call, slot, done)
         return done

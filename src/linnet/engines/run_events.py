@@ -12,6 +12,7 @@ from linnet.events import (
     JobFailed,
     JobFinished,
     JobStarted,
+    KernelTotal,
     Progress,
     Sink,
     TaskFailed,
@@ -24,21 +25,28 @@ from linnet.events import (
     WorkerStarted,
     WorkerStopped,
 )
+from linnet.events.resident import resident
 from linnet.programs import Call, Task
 from linnet.tiles import TileKey
 
 _PROGRESS_EVERY = 0.1
+_OF_THE_END = frozenset({TaskFinished, TileRead, TileWritten, TileDropped})
+"""What is told when a task has ended."""
 
 
 class Telling:
     """The events of one job, sent to one sink."""
 
-    def __init__(self, events: Sink, job: str) -> None:
+    def __init__(self, events: Sink, job: str, *, elsewhere: bool = False) -> None:
+        """`elsewhere`: tasks run in other processes, too, so that this one's memory says little."""
         self._events = events
+        self._elsewhere = elsewhere
         self._job = job
         self._begun = time.perf_counter()
         self._reported = self._begun
         self._workers: list[str] = []
+        self._tallies: dict[int, dict[str, list[float]]] = {}
+        """Of each worker and kernel: tasks, seconds, bytes read and written; each worker adds to its own."""
 
     @property
     def silent(self) -> bool:
@@ -74,17 +82,37 @@ class Telling:
             self._emit(WorkerStopped, worker)
         self._emit(JobCancelled, done, self._seconds())
 
-    def progress(self, done: int, tasks: int) -> None:
+    def progress(self, done: int, tasks: int, ready: int = 0, running: int = 0) -> None:
         """From time to time, however often this is called."""
         now = time.perf_counter()
         if now - self._reported >= _PROGRESS_EVERY:
             self._reported = now
-            self._emit(Progress, done, tasks)
+            self._tell_totals(done, tasks, ready, running)
 
     def _end(self, done: int, tasks: int) -> None:
         for worker in self._workers:
             self._emit(WorkerStopped, worker)
-        self._emit(Progress, done, tasks)
+        self._tell_totals(done, tasks, 0, 0)
+
+    def _tell_totals(self, done: int, tasks: int, ready: int, running: int) -> None:
+        """What was counted up to now: how far the job is, and what each kernel did."""
+        kernels: dict[str, list[float]] = {}
+        for tally in list(self._tallies.values()):
+            for kernel, counted in list(tally.items()):
+                kernels[kernel] = [
+                    a + b for a, b in zip(kernels.get(kernel, (0, 0, 0, 0)), counted, strict=True)
+                ]
+        if self.wants(KernelTotal):
+            for kernel, (count, seconds, _, _) in kernels.items():
+                self._emit(KernelTotal, kernel, int(count), seconds)
+        if self.wants(Progress):
+            read, written = (int(sum(each[place] for each in kernels.values())) for place in (2, 3))
+            workers = len(self._workers)
+            self._emit(Progress, done, tasks, ready, running, workers, read, written, self._memory())
+
+    def _memory(self) -> int:
+        """Memory of the process, where tasks run in it."""
+        return 0 if self._elsewhere else resident()
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begun
@@ -94,6 +122,25 @@ class Telling:
     def ready(self, tasks: Iterable[Task]) -> None:
         for task in tasks:
             self._emit(TaskReady, task)
+
+    def count(self, kernel: str, slot: int, done: Done) -> None:
+        """A task is done, which perhaps nobody wants to hear of by itself."""
+        tally = self._tallies.get(slot)
+        if tally is None:
+            tally = self._tallies[slot] = {}
+        counted = tally.get(kernel)
+        if counted is None:
+            counted = tally[kernel] = [0, 0.0, 0, 0]
+        counted[0] += 1
+        counted[1] += done.seconds
+        counted[2] += sum(done.read.values())
+        for _, size in done.written:
+            counted[3] += size
+
+    def tells(self, seconds: float) -> bool:
+        """Whether somebody wants to hear of a task that took so long, or of its tiles."""
+        events = self._events
+        return seconds >= getattr(events, "least", 0.0) and not events.wanted.isdisjoint(_OF_THE_END)
 
     def task_started(self, task: Task, call: Call, slot: int) -> None:
         self._emit(TaskStarted, task, call.kernel, self.worker(slot))

@@ -76,6 +76,9 @@ class Simulated:
     (0, np.int64(0))
     """
 
+    tells_tasks = True
+    """Whether events of single tasks cost little."""
+
     shares_memory = False
     deterministic = True
 
@@ -154,7 +157,7 @@ class _Virtual(Telling):
     """Tells of a run at virtual times, counted from when it began."""
 
     def __init__(self, events: Sink, job: str) -> None:
-        super().__init__(events, job)
+        super().__init__(events, job, elsewhere=True)
         self._began = time.time()
         self.clock = 0.0
 
@@ -320,6 +323,7 @@ class _Run:
             written = [(self._keys[tile], result.nbytes) for tile, result in made]
             seconds = float(self._timing.finish[task] - self._timing.start[task])
             done = Done(read, written, unread, seconds)
+            self._tell.count(call.kernel, self._lane(task), done)
             self._tell.task_finished(self._task(task), call, self._lane(task), done)
         for tile in reads:
             self._used(tile, number)

@@ -46,6 +46,9 @@ class Threads:
     cluster = None
     """It plans for no nodes."""
 
+    tells_tasks = True
+    """Whether events of single tasks cost little."""
+
     shares_memory = True
 
     def __init__(

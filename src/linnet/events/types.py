@@ -4,7 +4,7 @@ Engines emit these; progress bars, metrics, recordings and reports are made from
 from nothing else, so they work for every engine, and for a recording as for a live run.
 Tasks and tiles appear as plain tuples and names: this room knows no other.
 
-    Job      JobStarted, Progress, then one of JobFinished, JobFailed, JobCancelled
+    Job      JobStarted, Progress, KernelTotal, then one of JobFinished, JobFailed, JobCancelled
     Worker   WorkerStarted, WorkerStopped
     Task     TaskReady, TaskStarted, then one of TaskFinished, TaskFailed
     Tile     TileRead, TileWritten, TileDropped
@@ -12,7 +12,7 @@ Tasks and tiles appear as plain tuples and names: this room knows no other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 TaskName = tuple[int, tuple[int, ...]]
 """Statement and loop indices."""
@@ -48,6 +48,30 @@ class Progress(Event):
     """Tasks finished."""
     tasks: int
     """Tasks in all."""
+    ready: int = field(default=0, repr=False)
+    """Tasks that wait for a worker."""
+    running: int = field(default=0, repr=False)
+    """Tasks under way."""
+    workers: int = field(default=0, repr=False)
+    """Workers that are there now; 0: as many as there were at the start."""
+    read: int = field(default=0, repr=False)
+    """Bytes of operands up to now, as far as they are counted."""
+    written: int = field(default=0, repr=False)
+    """Bytes of results up to now, as far as they are counted."""
+    memory: int = field(default=0, repr=False)
+    """Resident memory of the process, where tasks run in it; 0: not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTotal(Event):
+    """What one kernel has done up to now; sent with progress, however many tasks there are."""
+
+    kernel: str
+    """Its name."""
+    tasks: int
+    """Tasks finished."""
+    seconds: float
+    """Time inside the kernel, over all workers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +206,14 @@ class TileDropped(Event):
     """Size of the tile."""
 
 
-JOB_EVENTS: tuple[type[Event], ...] = (JobStarted, Progress, JobFinished, JobFailed, JobCancelled)
+JOB_EVENTS: tuple[type[Event], ...] = (
+    JobStarted,
+    Progress,
+    KernelTotal,
+    JobFinished,
+    JobFailed,
+    JobCancelled,
+)
 WORKER_EVENTS: tuple[type[Event], ...] = (WorkerStarted, WorkerStopped)
 TASK_EVENTS: tuple[type[Event], ...] = (TaskReady, TaskStarted, TaskFinished, TaskFailed)
 TILE_EVENTS: tuple[type[Event], ...] = (TileRead, TileWritten, TileDropped)

@@ -17,6 +17,7 @@ from typing import Any
 
 from linnet.engines import Engine, Threads
 from linnet.errors import InputError
+from linnet.events.showing import checked, set_for_engine
 from linnet.kernels.surroundings import IN_A_WORKER, chosen
 from linnet.session.finding import engine_names, make_engine
 
@@ -108,13 +109,16 @@ def init(
     engine: str | Engine = "threads",
     workers: int | None = None,
     memory: float | str | None = None,
+    *,
+    progress: bool | None = None,
     **options: Any,
 ) -> Session:
     """Choose what runs programs from now on: an engine by its name, or an engine.
 
     `workers` is how many tasks run side by side (None: as many as suit the engine), `memory` the
     budget for tiles, in bytes or as "2 GB" (None: no limit); `options` are the engine's own.
-    Without `init`, threads with a worker per core run everything.
+    Without `init`, threads with a worker per core run everything. `progress=True` shows how far every run of
+    the session is, `progress=False` none (see `ln.progress`).
 
     A plain `init(...)` is for the whole process, until the session is closed: the one before is current
     again then. `with init(...)` is for the block, and for what is called in it: neither other threads nor
@@ -150,6 +154,7 @@ def init(
                 "give these to the engine when you make it"
             )
         made = engine
+    set_for_engine(made, checked(progress))
     session = Session(made, closes_engine=made is not engine)
     if made is not engine:
         # Registered now, after what the engine's library registered when it was imported: so it comes first.

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from linnet.engines import Engine, Outputs
 from linnet.errors import LinAlgError, warn_of
 from linnet.events import Sink
+from linnet.events.resident import resident
+from linnet.events.watching import sink_of_run
 from linnet.kernels import get as get_kernel
 from linnet.planning.cluster import Cluster
 from linnet.programs import BoundProgram, Out
@@ -110,7 +112,12 @@ def run(
     setting = Setting.of(engine)
     work = expression.lowered(setting)
     try:
-        made = engine.run(work.bound, work.inputs, out=None if out is None else out(work), events=events)
+        made = engine.run(
+            work.bound,
+            work.inputs,
+            out=None if out is None else out(work),
+            events=_sink(work, engine, events),
+        )
         doubted = work.doubt is not None and _number(made, work.doubt) != 0
     except LinAlgError:
         if work.doubt is None:
@@ -118,10 +125,38 @@ def run(
         doubted = True
     if doubted:
         work = expression.lowered(setting._replace(trusting=False))
-        made = engine.run(work.bound, work.inputs, out=None if out is None else out(work), events=events)
+        made = engine.run(
+            work.bound,
+            work.inputs,
+            out=None if out is None else out(work),
+            events=_sink(work, engine, events),
+        )
     for name in work.conditions:
         warn_of(_number(made, name))  # type: ignore[possibly-undefined]
     return work, made  # type: ignore[possibly-undefined]
+
+
+def _sink(work: Work, engine: Engine, events: Sink | None) -> Sink:
+    """Where a run sends its events: to who asked for them, and to all who watch this process."""
+    return sink_of_run(
+        events,
+        engine,
+        tasks=getattr(engine, "tells_tasks", False),
+        budget=engine.memory,
+        base=None if engine.memory is None else resident(),
+        bound=work.bound,
+        cuts=Cuts({name: (array.layout, array.dtype) for name, array in work.inputs.items()}),
+    )
+
+
+class Cuts(NamedTuple):
+    """How inputs are cut; the arrays themselves may go."""
+
+    arrays: Mapping[str, tuple[Any, Any]]
+
+    def inputs(self) -> dict[str, TiledArray]:
+        """Arrays without tiles, cut alike."""
+        return {name: TiledArray(layout, dtype, {}) for name, (layout, dtype) in self.arrays.items()}
 
 
 def _number(made: Outputs, name: str) -> float:

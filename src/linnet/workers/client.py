@@ -7,7 +7,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linnet.errors import (
@@ -17,6 +16,8 @@ from linnet.errors import (
     StoreError,
     warn_of,
 )
+from linnet.events import Event
+from linnet.events.recording import from_json
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray
 from linnet.workers.address import Address, default_store
@@ -46,6 +47,7 @@ from linnet.workers.submission import (
     store_inputs,
 )
 from linnet.workers.timeouts import within
+from linnet.workers.watched import WatchedJob
 
 if TYPE_CHECKING:
     from linnet.fleet.fleet import Fleet
@@ -113,12 +115,14 @@ class Job:
         with within(seconds):
             return self._parts.ledger.status()
 
-    def _ended(self, seconds: float) -> Status | None:
+    def _ended(self, seconds: float, watched: WatchedJob | None = None) -> Status | None:
         """How the job ended, now or within some seconds; None: it runs."""
         deadline = time.monotonic() + seconds
         pause = _POLL[0]
         while (status := self._status(max(deadline - time.monotonic(), _LEAST))).state == "running":
             self._crew.check()
+            if watched is not None:
+                watched.look(status)
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
@@ -153,18 +157,33 @@ class Job:
 
     def report(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         marks: Sequence[Mark] = (),
         notes: Sequence[tuple[str, str]] = (),
-    ) -> Path:
-        """Write a page about the job, one HTML file; `marks` are drawn into its picture."""
+    ) -> Any:
+        """A page about the job, one HTML file, with its data beside it as JSON; `marks` are drawn into it.
+
+        Without a path the report is returned: it has `html()` and `data`. A job that was submitted with
+        `options=ln.Options(events=("TaskFinished",))` has a timeline of its tasks there.
+        """
         ledger = self._parts.ledger
         with suppress(LinnetError):
             self._crew.wait_for_records(_FAREWELL)
         told = [*self._crew.bill(), *notes]
-        made = Report(self.address, self._spec, ledger.status(), ledger.workers(), self.trace, marks, told)
-        Path(path).write_text(made.html(), encoding="utf-8")
-        return Path(path)
+        status, workers = ledger.status(), ledger.workers()
+        made = Report(self.address, self._spec, status, workers, self.trace, marks, told, self._events())
+        return made if path is None else made.save(path)
+
+    def _events(self) -> list[Event]:
+        """What workers told."""
+        found: list[Event] = []
+        place = 0
+        while self._spec.options.events:
+            lines, place = self.lines(place)
+            if not lines:
+                break
+            found += map(from_json, lines)
+        return found
 
     def mark(self, text: str) -> Mark:
         """Something that happens now, for the report."""
@@ -177,14 +196,16 @@ class Job:
         stopped or was cancelled.
         """
         end = time.monotonic() + (math.inf if timeout is None else timeout)
+        watched = WatchedJob(self)
         try:
-            status = self._ended(end - time.monotonic())
+            status = self._ended(end - time.monotonic(), watched)
         except StoreError as error:
             if time.monotonic() < end - _LEAST:
                 raise
             raise TimeoutError(f"after {timeout} seconds nobody knows how the job is: {error}") from error
         if status is None:
             raise TimeoutError(f"after {timeout} seconds the job is not finished; {self.progress()}")
+        watched.end(status)
         self._end()
         if status.state != "finished":
             raise ended_with(status, self._spec)

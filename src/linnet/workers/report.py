@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import html
+import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+from linnet.events import Event
+from linnet.events import Progress as Told
+from linnet.events.record import JobRecord
+from linnet.reports import Report as Page
+from linnet.reports import described, html_page
 from linnet.tiles.amounts import human
 from linnet.workers.ledger import SLOW, Status, WorkerInfo
 from linnet.workers.provisioner import Sample
 from linnet.workers.spec import JobSpec
-
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 760, 300, 60, 30, 44
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 820px; margin: 2em auto; padding: 0 1em; color: #222 }
-table { border-collapse: collapse } td, th { padding: .2em 1em .2em 0; text-align: left }
-td.n, th.n { text-align: right } h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin-top: 2em }
-svg text { font: 11px system-ui, sans-serif; fill: #555 } .bad { color: #a00 }
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,24 +42,72 @@ class Report:
     marks: Sequence[Mark] = ()
     notes: Sequence[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Lines to add at the top: a label and a text."""
+    events: Sequence[Event] = ()
+    """What workers told of single tasks, if the job was submitted with `Options(events=…)`."""
 
     def html(self) -> str:
-        """The page."""
-        name = html.escape(self.spec.program.name)
-        parts = [
-            "<!doctype html>",
-            f"<html lang='en'><meta charset='utf-8'><title>{name}</title><style>{_STYLE}</style>",
-            f"<h1>{name}: {self.status.done:,} of {self.status.total:,} tasks, {self.status.state}</h1>",
+        """The page: what every report has, and below it what only workers can tell."""
+        tables = [
+            "<section class='card'><h2>Job</h2>",
             self._summary(),
-            "<h2>Workers and ready tasks over time</h2>",
-            figure(self.trace, self.marks, self.status.first),
-            "<h2>Kernels</h2>",
+            "</section><section class='card'><h2>Kernels</h2>",
             self._kernels(),
-            "<h2>Workers</h2>",
+            "</section><section class='card'><h2>Workers</h2>",
             self._workers(),
-            "</html>",
+            "</section>",
         ]
-        return "\n".join(parts)
+        return html_page(self.spec.program.name, self.data(), below="\n".join(tables))
+
+    def data(self) -> dict[str, Any]:
+        """What the page draws."""
+        status, facts = self.status, total(self.workers)
+        begin = min(status.first or math.inf, *(each.at for each in self.trace), status.now)
+        record = JobRecord(
+            self.spec.program.name, self.spec.program.name, status.total, self._most_workers(), begin,
+            state=status.state, seconds=None if status.state == "running" else status.seconds,
+            error=status.reason,
+        )  # fmt: skip
+        for event in self.events:
+            record.hear(event)
+        record.kernels = {}  # the ledger counts those of workers that died, too
+        for number, (tasks, seconds) in status.kinds.items():
+            kernel = self.spec.program.statements[number].kernel
+            before = record.kernels.get(kernel, (0, 0.0))
+            record.kernels[kernel] = (before[0] + tasks, before[1] + seconds)
+        record.samples = [
+            Told("", each.at, each.done, status.total, each.ready, each.leased, each.workers)
+            for each in self.trace
+        ]
+        read, written = (int(facts.get(name, 0)) for name in ("bytes_read", "bytes_written"))
+        end = begin + status.seconds
+        record.samples.append(Told("", end, status.done, status.total, 0, 0, 0, read, written))
+        extra = {
+            "engine": "stateless workers",
+            "marks": [[mark.at - begin, mark.text] for mark in self.marks],
+            "hits": int(facts.get("bytes_hit", 0)),
+            "retries": max(status.begun - status.done, 0),
+        }
+        return {
+            "title": f"{self.spec.program.name}: {status.done:,} of {status.total:,} tasks, {status.state}",
+            "sub": f"{len(self.workers)} workers in all; {self.address}",
+            "notes": [list(each) for each in self.notes],
+            "jobs": [described(record, extra)],
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page, and its data beside it; or the data, or a picture, by the ending of the path."""
+        target = Path(path)
+        if target.suffix.lower() not in (".html", ".htm", ""):
+            return Page(self.data()).save(target)
+        target.write_text(self.html(), encoding="utf-8")
+        Page(self.data()).save(target.with_suffix(".json"))
+        return target
+
+    def _repr_html_(self) -> str:
+        return Page(self.data())._repr_html_()
+
+    def _most_workers(self) -> int:
+        return max([each.workers for each in self.trace], default=len(self.workers))
 
     def _summary(self) -> str:
         facts = total(self.workers)
@@ -178,60 +227,6 @@ def total(workers: Sequence[WorkerInfo]) -> dict[str, float]:
             if not name.startswith(SLOW):
                 found[name] = found.get(name, 0.0) + value
     return found
-
-
-def figure(trace: Sequence[Sample], marks: Sequence[Mark], start: float) -> str:
-    """Workers, ready tasks and progress over time, as a drawing."""
-    if len(trace) < 2:
-        return "<p>The job was too short to be watched.</p>"
-    begin = min(start or trace[0].at, trace[0].at)
-    span = max(trace[-1].at - begin, 1e-9)
-    ready = max(1, *(each.ready + each.leased for each in trace))
-    workers = max(1, *(each.workers for each in trace))
-
-    def line(values: Sequence[float], most: float, colour: str, label: str, row: int) -> str:
-        points = " ".join(
-            f"{_x((each.at - begin) / span):.1f},{_y(value / most):.1f}"
-            for each, value in zip(trace, values, strict=True)
-        )
-        return (
-            f"<polyline points='{points}' fill='none' stroke='{colour}' stroke-width='2'/>"
-            f"<text x='{_LEFT + 8}' y='{14 + 14 * row}' style='fill:{colour}'>{label}</text>"
-        )
-
-    drawn = [
-        f"<svg viewBox='0 0 {_WIDTH} {_HEIGHT}' width='100%' role='img'>",
-        f"<line x1='{_LEFT}' y1='{_y(0)}' x2='{_WIDTH}' y2='{_y(0)}' stroke='#999'/>",
-        line(
-            [each.ready + each.leased for each in trace],
-            ready,
-            "#c60",
-            f"tasks ready or under way (to {ready:,})",
-            0,
-        ),
-        line([each.workers for each in trace], workers, "#06c", f"workers alive (to {workers})", 1),
-    ]
-    for mark in marks:
-        x = _x((mark.at - begin) / span)
-        drawn.append(
-            f"<line x1='{x:.1f}' y1='{_y(1)}' x2='{x:.1f}' y2='{_y(0)}' stroke='#a00' stroke-dasharray='3'/>"
-        )
-        drawn.append(
-            f"<text x='{x + 3:.1f}' y='{_y(0) - 6:.1f}' style='fill:#a00'>{html.escape(mark.text)}</text>"
-        )
-    drawn += [
-        f"<text x='{_x(share):.1f}' y='{_HEIGHT - 8}' text-anchor='middle'>{share * span:.1f} s</text>"
-        for share in (0.0, 0.25, 0.5, 0.75, 1.0)
-    ]
-    return "\n".join([*drawn, "</svg>"])
-
-
-def _x(share: float) -> float:
-    return _LEFT + share * (_WIDTH - _LEFT - 30)
-
-
-def _y(share: float) -> float:
-    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)  # above it are the names of the lines
 
 
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

@@ -53,6 +53,9 @@ class _Planned(NamedTuple):
 class Driven(ABC):
     """An engine that sends tasks to workers elsewhere."""
 
+    tells_tasks = True
+    """Whether events of single tasks cost little."""
+
     shares_memory = False
     deterministic = True
     memory: int | None = None

@@ -28,7 +28,7 @@ class Reports(Telling):
     """The events of one job, made from reports."""
 
     def __init__(self, events: Sink, job: str, work: Workload, call: Callable[[int], Call]) -> None:
-        super().__init__(events, job)
+        super().__init__(events, job, elsewhere=True)
         self._work, self._call = work, call
         self._when: float | None = None
         self._waiting: list[int] | None = None
@@ -68,8 +68,10 @@ class Reports(Telling):
         self.task_started(task, call, slot)
         read = {work.key(tile): size(tile) for tile in work.reads(number).tolist()}
         written = [(work.key(tile), size(tile)) for tile in work.writes(number).tolist()]
+        told = Told(read, written, [], done.seconds)
+        self.count(call.kernel, slot, told)
         self._when = done.start + done.seconds
-        self.task_finished(task, call, slot, Told(read, written, [], done.seconds))
+        self.task_finished(task, call, slot, told)
 
     def _let_go(self, number: int) -> None:
         waiting, tasks = self._waiting, self._work.tasks

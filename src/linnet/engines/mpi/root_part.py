@@ -63,7 +63,7 @@ class RootPart(Part):
         """`every` so many seconds tiles are written down, if any are."""
         super().__init__(root.peers, number, derived, order, inputs, out)
         self._root, self._out, self._placed = root, out, frozenset(order.placed)
-        self._tell = Telling(events, order.job)
+        self._tell = Telling(events, order.job, elsewhere=True)
         active = derived.left.active
         self._tasks = int(active.sum())
         self._in_order = news.InOrder(events, order.job, root.peers.size, derived.work.tasks, active)

@@ -11,12 +11,13 @@ import itertools
 import os
 import random
 import time
+from collections import Counter
 
 import job_kernels
 import numpy as np
 import pytest
 from disturbances import MOVED, Disturber
-from job_samples import undisturbed
+from job_samples import matrix, undisturbed
 from servers.lossy import LossyProxy
 
 import linnet as ln
@@ -55,26 +56,31 @@ class Recording(Threads):
         return super().run(bound, inputs, **options)
 
 
-def programs():
+def expressions():
+    """Expressions whose programs are run as they are lowered."""
+    y = ln.asarray(np.random.default_rng(0).standard_normal((900, 900)), chunks=100)
+    x = ln.random.default_rng(1).standard_normal((4000, 50), chunks=(250, 50))
+    return {
+        "qr": lambda: linalg.qr(y),
+        "lu": lambda: linalg.lu(y),
+        "solve": lambda: linalg.solve(y @ y.T + 900 * ln.eye(900), y[:, :50]) - 1,
+        "svd": lambda: linalg.svd(y[:300, :200], full_matrices=False),
+        "arrays": lambda: ln.exp(-((x - x.mean(axis=0)) ** 2)).T @ x,
+    }
+
+
+PROGRAMS = ("cholesky", "left-looking cholesky", "qr", "lu", "solve", "svd", "arrays")
+
+
+def programs(name):
     """Bound programs with their inputs."""
-    rng = np.random.default_rng(0)
-    a = rng.standard_normal((900, 900))
-    spd = TiledArray.from_numpy(a @ a.T + 900 * np.eye(900), 60)
-    yield "cholesky", cholesky.bind(N=15), {"A": spd}
-    yield "left-looking cholesky", left_looking.bind(N=15), {"A": spd}
-    x, y = ln.random.default_rng(1).standard_normal((4000, 50), chunks=(250, 50)), ln.asarray(a, chunks=100)
-    for name, what in (
-        ("qr", linalg.qr(y)),
-        ("lu", linalg.lu(y)),
-        ("solve", linalg.solve(y @ y.T + 900 * ln.eye(900), y[:, :50]) - 1),
-        ("svd", linalg.svd(y[:300, :200], full_matrices=False)),
-        ("arrays", ln.exp(-((x - x.mean(axis=0)) ** 2)).T @ x),
-    ):
+    if name in expressions():
         engine = Recording()
         with ln.init(engine=engine):
-            ln.compute(what)
-        for number, (bound, inputs) in enumerate(engine.runs):
-            yield f"{name} {number}", bound, inputs
+            ln.compute(expressions()[name]())
+        return engine.runs
+    spd = TiledArray.from_numpy(matrix(900), 60)
+    return [({"cholesky": cholesky}.get(name, left_looking).bind(N=15), {"A": spd})]
 
 
 def disturbed(given, rng, places, kinds):
@@ -97,54 +103,57 @@ def disturbed(given, rng, places, kinds):
     return found, disturber
 
 
-def go_through(places, seed, kinds=EVERYWHERE):
+def go_through(name, places, seed, kinds=EVERYWHERE):
+    """Disturb jobs of one kind until enough workers were killed."""
     rng = random.Random(seed)
-    jobs = list(programs())
-    expected = {name: undisturbed(bound, inputs) for name, bound, inputs in jobs}
-    killed, counts = 0, {}
-    for name, bound, inputs in itertools.cycle(jobs):
-        found, disturber = disturbed((bound, inputs), rng, places, kinds)
+    jobs = [(given, undisturbed(*given)) for given in programs(name)]
+    killed, counts, begun = 0, Counter(), time.monotonic()
+    for number in itertools.count(1):
+        given, expected = jobs[number % len(jobs)]
+        found, disturber = disturbed(given, rng, places, kinds)
         killed += disturber.killed
-        for kind, count in disturber.counts.items():
-            counts[kind] = counts.get(kind, 0) + count
+        counts.update(disturber.counts)
         for array, tiles in found.items():
             for index, tile in tiles.items():
-                wanted = expected[name].tiles(array)[index]
+                wanted = expected.tiles(array)[index]
                 assert np.array_equal(tile, wanted, equal_nan=True), (name, array, index)
-        if killed >= KILLS:
+        if killed >= KILLS / len(PROGRAMS):
             break
-    print(f"\n{killed} kills; {counts}")
+    print(f"\n{name}: {killed} kills in {time.monotonic() - begun:.0f} s and {number} jobs; {dict(counts)}")
     if KILLS >= 200:
         assert set(kinds) <= set(counts), f"not everything happened: {counts}"
 
 
-def unruly(places, tmp_path, monkeypatch):
-    """Kernels that hang, exit, vanish and kill, each in a job of its own, with workers as processes."""
+UNRULY = {
+    "hanging": (KernelError, r"task 0\.13 took longer than task_seconds=3"),
+    "seizing": (KernelError, r"task 0\.13 took longer than task_seconds=3"),
+    "exiting": (KernelError, "raised SystemExit: 0"),
+    "vanishing": (JobFailedError, r"task 0\.13 ended the process"),
+    "killing_once": None,
+}
+"""Programs whose kernels hang, exit, vanish and kill, and what their jobs end with."""
+
+
+def unruly(name, places, tmp_path, monkeypatch):
+    """Run one of these, with workers as processes: it ends, right or with a clear error."""
     monkeypatch.setenv("JOBS_HUNG", str(tmp_path / "hung"))
     monkeypatch.setenv("JOBS_FATAL", str(tmp_path / "fatal"))
     (tmp_path / "fatal").write_text("2")
     tasks = {"A": TiledArray.from_numpy(np.arange(16.0), 1)}
     limited = Options(lease=1.5, grace=0.5, task_seconds=3.0)
     crew = {"launcher": "processes", "limits": LIMITS, "options": limited, **places}
-    for program, error, words in (
-        (job_kernels.hanging, KernelError, r"task 0\.13 took longer than task_seconds=3"),
-        (job_kernels.seizing, KernelError, r"task 0\.13 took longer than task_seconds=3"),
-        (job_kernels.exiting, KernelError, "raised SystemExit: 0"),
-        (job_kernels.vanishing, JobFailedError, r"task 0\.13 ended the process"),
-    ):
-        with submit(program.bind(N=16), tasks, **crew) as job:
+    with submit(getattr(job_kernels, name).bind(N=16), tasks, **crew) as job:
+        if UNRULY[name] is None:
+            job.wait(ENDS)
+            assert np.array_equal(job.result()["B"].to_numpy(), np.arange(16.0) + 1)
+        else:
+            error, words = UNRULY[name]
             with pytest.raises(error, match=words):
                 job.wait(ENDS)
-            job.delete()
-    with submit(job_kernels.killing_once.bind(N=16), tasks, **crew) as job:
-        job.wait(ENDS)
-        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(16.0) + 1)
         job.delete()
 
 
-def test_two_hundred_kills_on_the_embedded_parts(store, tmp_path, monkeypatch):
-    go_through({"store": store}, 1, (*EVERYWHERE, "reboot"))
-    unruly({"store": store}, tmp_path, monkeypatch)
+each_program = pytest.mark.parametrize("name", PROGRAMS)
 
 
 @pytest.fixture
@@ -153,25 +162,46 @@ def lossy(redis_server):
         yield proxy
 
 
-def test_two_hundred_kills_on_redis_and_s3(redis_server, lossy, s3, tmp_path, monkeypatch):
-    places = {"store": s3, "ledger": f"redis://127.0.0.1:{lossy.port}/0"}
-    go_through(places, 2)
-    unruly(places, tmp_path, monkeypatch)
+@pytest.fixture
+def on_redis(redis_server, lossy, s3):
+    """A server for ledger and queue that loses answers, and tiles in S3; nothing may be left on the server."""
+    yield {"store": s3, "ledger": f"redis://127.0.0.1:{lossy.port}/0"}
     assert lossy.lost > 0
     assert not redis_server.client().keys("*")
 
 
-def test_two_hundred_kills_on_sqs_and_s3(redis_server, lossy, moto_server, s3, tmp_path, monkeypatch):
+@pytest.fixture
+def on_sqs(on_redis, moto_server, monkeypatch):
     """The queue is SQS; the ledger needs a server of its own."""
-    for name, value in moto_server.environment.items():
-        if name == "AWS_ENDPOINT_URL":
-            monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", value)
-    places = {
-        "store": s3,
-        "ledger": f"redis://127.0.0.1:{lossy.port}/0",
-        "queue": "sqs://us-east-1/chaos",
-    }
-    go_through(places, 4)
-    unruly(places, tmp_path, monkeypatch)
-    assert lossy.lost > 0
-    assert not redis_server.client().keys("*")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_SQS", moto_server.environment["AWS_ENDPOINT_URL"])
+    return {**on_redis, "queue": "sqs://us-east-1/chaos"}
+
+
+@each_program
+def test_two_hundred_kills_on_the_embedded_parts(name, store):
+    go_through(name, {"store": store}, 1, (*EVERYWHERE, "reboot"))
+
+
+@each_program
+def test_two_hundred_kills_on_redis_and_s3(name, on_redis):
+    go_through(name, on_redis, 2)
+
+
+@each_program
+def test_two_hundred_kills_on_sqs_and_s3(name, on_sqs):
+    go_through(name, on_sqs, 4)
+
+
+@pytest.mark.parametrize("program", UNRULY)
+def test_unruly_kernels_on_the_embedded_parts(program, store, tmp_path, monkeypatch):
+    unruly(program, {"store": store}, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("program", UNRULY)
+def test_unruly_kernels_on_redis_and_s3(program, on_redis, tmp_path, monkeypatch):
+    unruly(program, on_redis, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize("program", UNRULY)
+def test_unruly_kernels_on_sqs_and_s3(program, on_sqs, tmp_path, monkeypatch):
+    unruly(program, on_sqs, tmp_path, monkeypatch)

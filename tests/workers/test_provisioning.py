@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+import time
 from pathlib import Path
 
 import job_kernels
 import numpy as np
 import pytest
+from job_samples import until
 
 import linnet
 from linnet.errors import InputError, JobError, JobStoppedError
 from linnet.tiles import TiledArray
-from linnet.workers import provisioner
+from linnet.workers import crew, provisioner
 from linnet.workers.client import attach, submit
 from linnet.workers.job_parts import open_parts
-from linnet.workers.launcher import Limits
+from linnet.workers.launcher import Limits, Order
 from linnet.workers.launchers import processes
 from linnet.workers.launchers.threads import WorkerThreads
 from linnet.workers.ledger import Status
-from linnet.workers.provisioner import FAILURES, Trials
+from linnet.workers.provisioner import FAILURES, Policy, Trials, provision
 from linnet.workers.spec import Options, spec_key
 
 QUICK = Options(lease=1.0, grace=0.2)
@@ -29,6 +31,7 @@ QUICK = Options(lease=1.0, grace=0.2)
 def hasty(monkeypatch):
     """Pauses are short."""
     monkeypatch.setattr(provisioner, "FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(crew, "_PERIOD", 0.05)
 
 
 def started(store, launcher, program=job_kernels.sleeping, **options):
@@ -112,6 +115,7 @@ def test_workers_that_cannot_begin_stop_the_job_with_what_they_said(store, hasty
 @pytest.mark.slow
 def test_a_module_that_is_not_there_for_workers(store, hasty, monkeypatch, tmp_path):
     """What the dying process printed is in the error."""
+    monkeypatch.setattr(provisioner, "FAILURES", 2)
     package = str(Path(linnet.__file__).parents[1])
     monkeypatch.setattr(processes, "environment", lambda: {"PYTHONPATH": package})
     launcher = processes.Processes(logs=tmp_path / "logs")
@@ -120,6 +124,61 @@ def test_a_module_that_is_not_there_for_workers(store, hasty, monkeypatch, tmp_p
         pytest.raises(JobStoppedError, match="ended with status 1: (.|\n)*No module named 'job_kernels'"),
     ):
         job.wait(120)
+
+
+# ---- workers that take long to come
+
+
+class Slow(WorkerThreads):
+    """A launcher whose workers do not come as long as nobody lets them."""
+
+    def __init__(self):
+        super().__init__()
+        self.ordered = []
+        self.gone = []
+
+    def start(self, order):
+        self.ordered += order.names
+
+    def coming(self):
+        return [name for name in self.ordered if name not in self.gone]
+
+
+def test_nobody_is_started_in_the_place_of_workers_that_are_on_their_way(store):
+    """Else a busy machine gets busier, a full cluster more jobs, and a fleet more servers."""
+    launcher, policy = Slow(), Policy(most=2, least=2, silence=0.05)
+
+    def looked():
+        time.sleep(2 * policy.silence)
+        return provision(parts, launcher, policy, Limits()).started
+
+    with started(store, None) as job:
+        parts = open_parts(job.address)
+        assert [looked() for _ in range(4)] == [2, 0, 0, 0]
+        first, second = launcher.ordered
+        parts.ledger.touch([], first, {"tasks": 0.0})  # it began, and is silent since
+        assert [looked() for _ in range(3)] == [1, 0, 0]
+        launcher.gone = [second]
+        assert [looked() for _ in range(3)] == [1, 0, 0]
+        parts.ledger.leave(launcher.ordered[-1])
+        assert looked() == 1
+        parts.close()
+
+
+def test_processes_are_on_their_way_until_they_end_or_their_time_is_over(monkeypatch):
+    monkeypatch.setattr(processes, "command", lambda order, name: ["sleep", "30"])
+    launcher = processes.Processes()
+    launcher.start(Order("", ["host/1", "host/2"]))
+    assert launcher.coming() == ["host/1", "host/2"]
+    launcher.kill(["host/1"])
+    until(lambda: launcher.ended() == ["host/1"])
+    assert launcher.coming() == ["host/2"]
+    monkeypatch.setattr(processes, "_START", 0.0)
+    launcher.start(Order("", ["host/3"], Limits(cold_start=60.0)))
+    launcher.start(Order("", ["host/4"]))
+    assert launcher.coming() == ["host/2", "host/3"]
+    launcher.kill(["host/2", "host/3", "host/4"])
+    launcher.close()
 
 
 # ---- what is refused at once

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, cast, runtime_checkable
 
@@ -117,6 +117,18 @@ class Killing(Protocol):
         """End those of these workers that it started and that still run, at once.
 
         They had time to leave: a kernel keeps them. What they had in hand is done again by others.
+        """
+        ...
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A launcher that also knows who is on the way."""
+
+    def coming(self) -> Collection[str]:
+        """Names of workers it started that may still begin: they wait for a machine, or load their modules.
+
+        Whether they have begun it need not know. While they are on the way nobody is started in their place.
         """
         ...
 

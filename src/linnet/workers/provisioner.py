@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from linnet.errors import InputError, LinnetError
 from linnet.workers.job_parts import Parts
-from linnet.workers.launcher import Launcher, Limits, Order, worker_names
-from linnet.workers.ledger import Status
+from linnet.workers.launcher import Launcher, Limits, Order, Watching, worker_names
+from linnet.workers.ledger import Status, WorkerInfo
 
 FAILURES = 6
 """Times in a row that workers fail before no more are started."""
@@ -33,7 +33,7 @@ class Policy:
     factor: float = 1.0
     """Workers for each pending batch of tasks: `sf` of the numpywren paper."""
     silence: float = 15.0
-    """Seconds after which a worker that is not heard of counts no more; it may take so long to come up."""
+    """Seconds after which a worker that is not heard of counts no more, unless it is on its way."""
 
 
 def policy_of(workers: int | tuple[int, int] | Policy) -> Policy:
@@ -114,6 +114,20 @@ def note_ended(parts: Parts, launcher: Launcher) -> None:
         parts.ledger.leave(name, died=True)
 
 
+def at_hand(parts: Parts, launcher: Launcher, silence: float) -> list[WorkerInfo]:
+    """Workers that are heard of, and those that are on their way, as far as the launcher knows.
+
+    On a busy machine, or where they wait for one, workers take longer to come than they may be silent later.
+    Who starts others meanwhile makes the machine busier still.
+    """
+    found = parts.ledger.workers(within=silence)
+    coming = set(launcher.coming()) if isinstance(launcher, Watching) else set[str]()
+    if coming := coming.difference(each.name for each in found):
+        late = parts.ledger.workers()
+        found += [each for each in late if each.name in coming and not each.left and not each.facts]
+    return found
+
+
 def provision(
     parts: Parts,
     launcher: Launcher,
@@ -133,7 +147,7 @@ def provision(
     status = parts.ledger.status()
     trials.look(status, launcher.problem())
     size = parts.queue.size()
-    alive = parts.ledger.workers(within=policy.silence)
+    alive = at_hand(parts, launcher, policy.silence)
     running = len(alive)
     names: list[str] = []
     if trials.verdict is not None and not any(each.facts for each in alive):  # those who began tell some

@@ -94,6 +94,11 @@ class FleetLauncher:
         text = json.dumps({"argv": list(argv), "environment": variables, "last": True})
         (orders / f"{rented.attempt}.json").write_text(text, encoding="utf-8")
 
+    def coming(self) -> list[str]:
+        """Those whose servers are not known to be gone; `ended` gives up servers that do not come."""
+        with self._lock:
+            return [each.worker for each in self._rented if each.ended is None]
+
     def ended(self) -> list[str]:
         (self._folder / "heartbeat").touch()
         if time.monotonic() - self._asked < max(0.2, *(each.poll for each in self.fleet.providers)):

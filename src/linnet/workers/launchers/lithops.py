@@ -59,6 +59,9 @@ class Lithops:
             self._aside = Path(tempfile.mkdtemp(prefix="linnet-lithops-"))
         return self._aside
 
+    def coming(self) -> list[str]:
+        return [name for name, call in self._calls.items() if not call.done]
+
     def ended(self) -> list[str]:
         found = [name for name, call in self._calls.items() if name not in self._told and call.done]
         self._told.update(found)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from linnet.workers.launcher import Order
 
 _SHOWN = 2000
 """Characters of a log that are shown."""
+_START = 120.0
+"""Seconds that a process may take to begin: on a busy machine it loads its modules for long."""
 
 
 class Processes:
@@ -30,6 +33,8 @@ class Processes:
         self._lock = threading.Lock()
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         self._told: set[str] = set()
+        self._expected: dict[str, float] = {}
+        """By when each must have begun; later it is taken for one that hangs."""
 
     def start(self, order: Order) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
@@ -46,6 +51,7 @@ class Processes:
                 )
             with self._lock:
                 self._children[name] = child
+                self._expected[name] = time.monotonic() + order.limits.cold_start + _START
 
     def _log(self, name: str) -> Path:
         return self._logs / f"{name.replace('/', '-')}.log"
@@ -60,6 +66,15 @@ class Processes:
     def pids(self) -> list[int]:
         """The numbers of their processes."""
         return list(self.running.values())
+
+    def coming(self) -> list[str]:
+        now = time.monotonic()
+        with self._lock:
+            return [
+                name
+                for name, child in self._children.items()
+                if now < self._expected[name] and child.poll() is None
+            ]
 
     def ended(self) -> list[str]:
         with self._lock:

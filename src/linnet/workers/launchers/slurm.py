@@ -7,7 +7,9 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from linnet.errors import JobError
@@ -16,6 +18,8 @@ from linnet.workers.launchers.processes import command, environment
 from linnet.workers.secrets import put_aside, secrets_of, without_secrets
 
 _SHOWN = 2000
+_LOOK = 5.0
+"""Seconds between two questions to Slurm."""
 
 
 class Slurm:
@@ -48,6 +52,10 @@ class Slurm:
         """Of each worker."""
         self._aside: dict[str, Path] = {}
         """Files with the secrets of workers, which these remove when they begin."""
+        self._listed: set[str] = set()
+        """Jobs that Slurm lists as waiting or running;"""
+        self._asked = -_LOOK
+        """when it was asked."""
 
     def start(self, order: Order) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
@@ -76,6 +84,23 @@ class Slurm:
         log = self._logs / f"{name.replace('/', '-')}.log"
         own = ["--parsable", "--no-requeue", "--ntasks=1", "--job-name=linnet-worker", f"--output={log}"]
         return [self._sbatch, *own, *self._options, f"--wrap=exec {shlex.join(worker)}"]
+
+    def coming(self) -> list[str]:
+        """Those whose jobs wait, or run: a cluster that is full may let them wait for days."""
+        now = time.monotonic()
+        if self._of and now - self._asked > _LOOK:
+            self._asked = now
+            with suppress(OSError, subprocess.CalledProcessError):  # as it was, until Slurm answers
+                self._listed = set(
+                    subprocess.run(
+                        [str(Path(self._sbatch).with_name("squeue")), "--noheader", "--me", "--format=%i"],
+                        env=without_secrets(environment()),
+                        capture_output=True,
+                        text=True,
+                        check=True,
+                    ).stdout.split()
+                )
+        return [name for name, job in self._of.items() if job in self._listed]
 
     def ended(self) -> list[str]:
         return []  # the ledger knows as soon as Slurm does

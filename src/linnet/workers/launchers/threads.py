@@ -38,6 +38,9 @@ class WorkerThreads:
             self._problem = f"worker {name}: {type(error).__name__}: {error}"
             self._failed.append(name)
 
+    def coming(self) -> list[str]:
+        return [each.name for each in self._threads if each.is_alive() and each.name not in self.workers]
+
     def ended(self) -> list[str]:
         # A thread that ends in order says so itself.
         return [self._failed.popleft() for _ in range(len(self._failed))]

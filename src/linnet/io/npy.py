@@ -168,10 +168,7 @@ def _read_ranges(
     begins = [offset + start * dtype.itemsize for start in starts]
     if not begins or not size:
         return
-    with stores.translated(place):
-        found = stores.library().get_ranges(
-            stores.object_store(place), place.key, starts=begins, lengths=[size] * len(begins)
-        )
+    found = stores.read_ranges(place, begins, size)
     elements = np.frombuffer(b"".join(map(bytes, found)), dtype)
     if elements.size != into.size:
         raise FormatError(

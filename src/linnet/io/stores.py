@@ -14,12 +14,13 @@ import re
 import shutil
 import threading
 import uuid
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from linnet.errors import FileDeniedError, FileError, FileMissingError, MissingExtraError, missing_extra
+from linnet.io import web
 from linnet.io.clients import is_plain, keywords
 from linnet.io.places import Place
 
@@ -53,6 +54,11 @@ def library() -> Any:
 
 def object_store(place: Place) -> Any:
     """The connection to the bucket or host of a place; one for each, kept as long as the process lives."""
+    if web.is_guarded(place):
+        raise FileDeniedError(
+            f"{place} cannot be used by workers in this way: it goes through a library that follows "
+            "redirections to anywhere; copy it to a folder or a bucket first"
+        )
     secrets = place.secrets
     around = sorted(item for item in os.environ.items() if item[0].startswith(_ENVIRONMENT))
     identity = repr((place.root, place.options, sorted(secrets.items()), around))
@@ -145,6 +151,8 @@ def size_and_version(place: Place) -> tuple[int, str]:
         if place.is_local:
             found = os.stat(place.url)
             return found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
+        if web.is_guarded(place):
+            return web.size_and_version(place)
         obstore = library()
         meta = obstore.head(object_store(place), place.key)
         return meta["size"], str(meta["e_tag"] or meta["last_modified"].isoformat())
@@ -165,6 +173,8 @@ def read(place: Place, start: int = 0, stop: int | None = None) -> Any:
                     return file.read()
                 size = (os.fstat(file.fileno()).st_size if stop is None else stop) - start
                 return _pread(file.fileno(), size, start)
+        if web.is_guarded(place):
+            return web.read(place, start, stop)
         obstore = library()
         if start == 0 and stop is None:
             return obstore.get(object_store(place), place.key).bytes()
@@ -173,6 +183,15 @@ def read(place: Place, start: int = 0, stop: int | None = None) -> Any:
         if stop <= start:
             return b""
         return obstore.get_range(object_store(place), place.key, start=start, end=stop)
+
+
+def read_ranges(place: Place, starts: Sequence[int], size: int) -> list[Any]:
+    """Several ranges of the same size of an object, in the order in which they lie there."""
+    with translated(place):
+        if web.is_guarded(place):
+            return web.read_ranges(place, starts, size)
+        lengths = [size] * len(starts)
+        return library().get_ranges(object_store(place), place.key, starts=starts, lengths=lengths)
 
 
 def fill(place: Place, room: Any, start: int) -> int:
@@ -207,6 +226,8 @@ def stream(place: Place) -> Iterator[bytes]:
             with open(place.url, "rb", buffering=0) as file:
                 while block := file.read(1 << 22):
                     yield block
+        elif web.is_guarded(place):
+            yield from web.stream(place, 1 << 22)
         else:
             obstore = library()
             for block in obstore.get(object_store(place), place.key).stream(1 << 22):

@@ -166,6 +166,8 @@ class Chunks:
     # ---- what only zarr-python knows
 
     def _through_library(self, box: Box, tile: Tile, writing: bool = False) -> None:
+        if not self.place.is_local:
+            stores.object_store(self.place)  # whoever may not go that way is told so, each time
         array = _library_array(self)
         if writing:
             array[box] = tile

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from linnet.errors import InputError, UnwrittenTileError
+from linnet.io.web import only
 from linnet.kernels import get as get_kernel
 from linnet.kernels.surroundings import in_a_worker
 from linnet.programs import BoundProgram, Call, In, Task, Temp
@@ -17,6 +18,7 @@ from linnet.programs.results import failure, matched
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TileKey
 from linnet.workers.expansion import has_seed
+from linnet.workers.files import checking, places
 from linnet.workers.names import Seed, name_of
 from linnet.workers.queue import Lease
 from linnet.workers.spec import JobSpec, tile_key
@@ -71,13 +73,16 @@ class Batch:
 class Calls:
     """Tasks of one job as calls of kernels."""
 
-    def __init__(self, spec: JobSpec, folder: str) -> None:
+    def __init__(self, spec: JobSpec, folder: str, files: Sequence[str] = ()) -> None:
         self.bound: BoundProgram = spec.bound
         self._spec = spec
         self._folder = folder
         self._inputs = spec.inputs
         self._shapes = Shapes(spec.bound, spec.described)
         self._roles = spec.program.arrays
+        elsewhere = any("://" in place for place in places(spec.program))
+        self._files = checking(files) if elsewhere else None
+        """Refuses places of the web to which a server sends kernels on."""
 
     def parents(self, task: Task | Seed) -> list[str]:
         """Names of the tasks that a task waits for: those that write what it reads; of a seed of the second
@@ -159,7 +164,7 @@ class Calls:
         arguments = [_filled_in(item, attempt.tiles) for item in call.args]
         start = perf_counter()
         try:
-            with in_a_worker():
+            with in_a_worker(), only(self._files):
                 found = matched(kernel.function(*arguments, **call.attributes), kernel.outputs, call)
             attempt.results = settled(found, attempt.tiles.values())
         except (MemoryError, KeyboardInterrupt):

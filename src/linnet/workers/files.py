@@ -3,13 +3,13 @@
 A job is data that anybody who may write to its store can change. Kernels of files do what their attributes
 say, with the rights of the worker. So they are off, unless somebody who starts workers names roots: folders
 and files, and URLs, under which everything is allowed. All places stand in the program as constants, so they
-are looked at once, before the first task.
+are looked at once, before the first task. Where a server sends its readers on is looked at when it does.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
@@ -67,8 +67,16 @@ def _texts(value: Any) -> Iterator[str]:
 
 def check_files(program: TileProgram, allowed: Sequence[str]) -> None:
     """Refuse a job that uses other files than those under the roots that are allowed."""
-    roots = [_resolved(root) for root in allowed]
+    check = checking(allowed)
     for place in places(program):
+        check(place)
+
+
+def checking(allowed: Sequence[str]) -> Callable[[str], None]:
+    """A function that refuses every place that is under none of the roots that are allowed."""
+    roots = [_resolved(root) for root in allowed]
+
+    def check(place: str) -> None:
         found = _resolved(place)
         if not any(found == root or found.startswith(root.rstrip("/") + "/") for root in roots):
             raise JobError(
@@ -76,6 +84,8 @@ def check_files(program: TileProgram, allowed: Sequence[str]) -> None:
                 "them with --allow-files ROOT, or attach with files=[ROOT]: a folder or file, or the "
                 f"beginning of a URL, that this is under (allowed: {', '.join(allowed) or 'nothing'})"
             )
+
+    return check
 
 
 def _resolved(place: str) -> str:

@@ -158,7 +158,7 @@ def _computed(given: dict[str, Any], import_kernels: Any) -> float:
     spec = JobSpec.from_bytes(memoryview(store.get(spec_key(job))))
     import_kernels(spec, given["imports"])
     check_files(spec.program, given["files"])
-    calls = Calls(spec, folder_of(job, spec.identity))
+    calls = Calls(spec, folder_of(job, spec.identity), given["files"])
     traffic = Traffic(store, None, cast("Compression | None", spec.options.compression), threads=1)
     attempt = Attempt(
         given["name"], named(given["name"]), None, (), given["token"], published=given["published"]

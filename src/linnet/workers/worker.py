@@ -78,7 +78,7 @@ class Worker:
         self._ledger, self._queue = parts.ledger, parts.queue
         self._spec, self._options = spec, spec.options
         self._traffic = traffic
-        self._calls = Calls(spec, parts.folder)
+        self._calls = Calls(spec, parts.folder, files)
         self._holding = Holding()
         self._teller = Teller(parts.ledger, parts.address.job, self.name, spec.options.events)
         self._quarantine = Quarantine(

@@ -216,6 +216,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "as_completed",
     "checkpoint",
     "custom_vjp",
+    "dashboard",
     "einop",
     "fft",
     "fleet",
@@ -260,6 +261,8 @@ def __getattr__(name: str) -> Any:
         return import_module("linnet.session").init
     if name in _FUTURES:
         return getattr(import_module("linnet.futures"), "map_calls" if name == "map" else name)
+    if name == "dashboard":
+        return import_module("linnet.session.session").watched_by_page
     if name in _WATCHING:
         return getattr(import_module(_WATCHING[name]), name)
     if name in _JOBS:

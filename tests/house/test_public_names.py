@@ -24,7 +24,7 @@ PUBLIC = {
     # how a job is run
     "Job", "Limits", "Options", "Policy",
     # what is shown of runs
-    "progress", "report",
+    "progress", "report", "dashboard",
     # clusters to plan for
     "Cluster", "Node", "Link",
     # plain Python as futures

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from linnet.cli.bag import bag
+from linnet.cli.dashboard import dashboard
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
 from linnet.cli.fit import fit
@@ -26,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(dashboard)
 app.command()(doctor)
 app.command()(fit)
 app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(run)

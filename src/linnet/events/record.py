@@ -105,7 +105,7 @@ class JobRecord:
             case TileWritten():
                 tiles = self.written.setdefault(event.array, {})
                 if len(tiles) < _TILES or event.index in tiles:
-                    tiles[event.index] = abs(tiles.get(event.index, 0)) + 1
+                    tiles[event.index] = abs(tiles.pop(event.index, 0)) + 1  # the latest is the last
             case TileDropped():
                 tiles = self.written.get(event.array)
                 if tiles is not None and event.index in tiles:

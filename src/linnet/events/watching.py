@@ -7,12 +7,13 @@ take a millisecond or more: shorter ones are counted by the engine. So it can al
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from linnet.events.hub import Events, Sink
 from linnet.events.record import Record
 from linnet.events.showing import hub_of_display
-from linnet.events.types import JOB_EVENTS, Event, JobStarted, TaskFailed, TaskFinished
+from linnet.events.types import JOB_EVENTS, Event, JobStarted, TaskFailed, TaskFinished, TileWritten
 
 WATCH = Events()
 """Hears of every run of this process."""
@@ -20,9 +21,14 @@ RECORD = Record()
 """What ran in this process lately."""
 
 _LEAST = 1e-3
-"""Seconds of the shortest task that the record hears of by itself."""
+"""Seconds of the shortest task that the record hears of by itself;"""
+_LEAST_TILES = 5e-4
+"""and while tiles are recorded, since somebody looks."""
+_recording: list[object] = []
+"""Those who want tiles to be recorded."""
 _OF_JOBS = frozenset({*JOB_EVENTS, TaskFailed})
 _OF_TASKS = _OF_JOBS | {TaskFinished}
+_OF_TILES = _OF_TASKS | {TileWritten}
 
 
 class RunSink:
@@ -34,7 +40,7 @@ class RunSink:
         self._given, self._display = given, display
         self._own = _OF_TASKS if tasks else _OF_JOBS
         self._about = about
-        self._seen: tuple[frozenset[type[Event]], frozenset[type[Event]]] | None = None
+        self._seen: tuple[frozenset[type[Event]], frozenset[type[Event]], bool] | None = None
         self._wanted: frozenset[type[Event]] = frozenset()
 
     @property
@@ -42,9 +48,10 @@ class RunSink:
         """The kinds of event that somebody listens to."""
         given = frozenset[type[Event]]() if self._given is None else self._given.wanted
         seen = self._seen
-        if seen is None or seen[0] is not given or seen[1] is not WATCH.wanted:
-            self._seen = seen = (given, WATCH.wanted)
-            self._wanted = self._own | given | seen[1]
+        tiles = bool(_recording)
+        if seen is None or seen[0] is not given or seen[1] is not WATCH.wanted or seen[2] is not tiles:
+            self._seen = seen = (given, WATCH.wanted, tiles)
+            self._wanted = (_OF_TILES if tiles else self._own) | given | seen[1]
         return self._wanted
 
     @property
@@ -52,7 +59,7 @@ class RunSink:
         """Seconds of the shortest task that somebody wants to hear of by itself."""
         if TaskFinished in WATCH.wanted or (self._given is not None and TaskFinished in self._given.wanted):
             return 0.0
-        return _LEAST
+        return _LEAST_TILES if _recording else _LEAST
 
     def emit(self, event: Event) -> None:
         """Hand an event on; called from any thread."""
@@ -66,6 +73,18 @@ class RunSink:
             self._display.emit(event)
         if self._given is not None and kind in self._given.wanted:
             self._given.emit(event)
+
+
+def record_tiles() -> Callable[[], None]:
+    """Have the record hear of tiles, too, on every engine; returns the function that ends it."""
+    mine = object()
+    _recording.append(mine)
+
+    def stop() -> None:
+        if mine in _recording:
+            _recording.remove(mine)
+
+    return stop
 
 
 def sink_of_run(given: Sink | None, engine: Any = None, *, tasks: bool = False, **about: Any) -> RunSink:

@@ -8,14 +8,18 @@ from linnet.events.record import JobRecord
 
 _SPANS = 30_000
 """Tasks that a page draws: more would not be seen."""
-_CELLS = 40_000
-"""Tiles of one array that a page draws."""
+_SIDE = 120
+"""Rows and columns of tiles that a page draws; of more, several are one."""
 _LATEST = 24
 """Tiles written last that are marked."""
 
 
-def described(job: JobRecord, extra: dict[str, Any] | None = None, *, spans: int = _SPANS) -> dict[str, Any]:
+def described(
+    job: JobRecord, extra: dict[str, Any] | None = None, *, spans: int = _SPANS, recent: bool = False
+) -> dict[str, Any]:
     """A job as the page wants it; `extra` is what others know of it: operations, bounds, cost.
+
+    Of more than `spans` tasks the longest are drawn, or the most recent.
 
     >>> from linnet.events import JobStarted
     >>> from linnet.events.record import Record
@@ -28,7 +32,9 @@ def described(job: JobRecord, extra: dict[str, Any] | None = None, *, spans: int
     order = sorted(range(len(job.lanes)), key=lambda lane: (len(job.lanes[lane]), job.lanes[lane]))
     place = {lane: number for number, lane in enumerate(order)}
     kernels = sorted(job.kernels.items(), key=lambda each: -each[1][1])
-    drawn = job.spans if len(job.spans) <= spans else sorted(job.spans, key=lambda each: -each[3])[:spans]
+    drawn = list(job.spans)
+    if len(drawn) > spans:
+        drawn = drawn[len(drawn) - spans :] if recent else sorted(drawn, key=lambda each: -each[3])[:spans]
     return {
         "job": job.job,
         "program": job.program,
@@ -79,16 +85,16 @@ def _pictured(job: JobRecord) -> list[tuple[str, dict[tuple[int, ...], int]]]:
 
 def _matrix(name: str, tiles: dict[tuple[int, ...], int]) -> dict[str, Any]:
     """An array as rows and columns of tiles: of more indices the last two, of one a row."""
+    places = [(index[-2], index[-1]) if len(index) > 1 else (0, *index, 0)[:2] for index in tiles]
+    step = -(-(1 + max(max(place) for place in places)) // _SIDE)
     cells: dict[tuple[int, int], int] = {}
-    for index, count in tiles.items():
-        place = (index[-2], index[-1]) if len(index) > 1 else (0, index[0] if index else 0)
-        before = cells.get(place, 0)
+    for (row, column), count in zip(places, tiles.values(), strict=True):
+        place = (row // step, column // step)
+        before = cells.pop(place, 0)
         alive = count > 0 or before > 0
         cells[place] = (abs(before) + abs(count)) * (1 if alive else -1)
-        if len(cells) >= _CELLS:
-            break
     return {
-        "name": name,
+        "name": name if step == 1 else f"{name}, {step} × {step} tiles a square",
         "rows": 1 + max(row for row, _ in cells),
         "columns": 1 + max(column for _, column in cells),
         "cells": [[row, column, count] for (row, column), count in cells.items()],

@@ -18,6 +18,8 @@ from linnet.engines import Engine
 from linnet.errors import InputError
 
 GROUP = "linnet.engines"
+OF_SESSIONS = ("progress", "dashboard")
+"""Options that `init` takes whatever the engine is."""
 _BUILT_IN = {
     "threads": "linnet.engines:Threads",
     "stateless": "linnet.engines.stateless:Stateless",
@@ -61,11 +63,24 @@ def _check_options(name: str, factory: Callable[..., Engine], given: Iterable[st
         return
     for option in given:
         if option not in known:
-            near = difflib.get_close_matches(option, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            near = difflib.get_close_matches(option, [*known, *OF_SESSIONS], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else _elsewhere(option)
             raise InputError(
-                f"engine {name!r} has no option {option!r}{hint} (its options are: {', '.join(known)})"
+                f"engine {name!r} has no option {option!r}{hint} (its options are: {', '.join(known)}; "
+                f"of every session: {', '.join(OF_SESSIONS)})"
             )
+
+
+def _elsewhere(option: str) -> str:
+    """Other engines that have an option."""
+    found: list[str] = []
+    for name in _BUILT_IN:
+        try:
+            if option in inspect.signature(_announced()[name].load()).parameters:
+                found.append(repr(name))
+        except ImportError:  # an extra that is not installed
+            continue
+    return f"; engine {' and '.join(found)} has it" if found else ""
 
 
 def _announced() -> dict[str, EntryPoint]:

@@ -13,13 +13,16 @@ import atexit
 import os
 import threading
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from linnet.engines import Engine, Threads
 from linnet.errors import InputError
 from linnet.events.showing import checked, set_for_engine
 from linnet.kernels.surroundings import IN_A_WORKER, chosen
 from linnet.session.finding import engine_names, make_engine
+
+if TYPE_CHECKING:
+    from linnet.webpage import Dashboard
 
 _lock = threading.Lock()
 _of_process: tuple[Session, ...] = ()
@@ -39,6 +42,8 @@ class Session:
         """What runs programs in this session."""
         self.closed = False
         """Whether it has ended."""
+        self.dashboard: Dashboard | None = None
+        """Its page, if it was asked for."""
         self._closes_engine = closes_engine
         self._entered = False
         self._thread, self._process = threading.get_ident(), os.getpid()
@@ -62,6 +67,8 @@ class Session:
             self.closed: bool = True
             _of_process = tuple(each for each in _of_process if each is not self)
         atexit.unregister(self._end_with_process)
+        if self.dashboard is not None:
+            self.dashboard.close()
         return True
 
     def _end_with_process(self) -> None:
@@ -111,6 +118,7 @@ def init(
     memory: float | str | None = None,
     *,
     progress: bool | None = None,
+    dashboard: bool | int = False,
     **options: Any,
 ) -> Session:
     """Choose what runs programs from now on: an engine by its name, or an engine.
@@ -118,7 +126,8 @@ def init(
     `workers` is how many tasks run side by side (None: as many as suit the engine), `memory` the
     budget for tiles, in bytes or as "2 GB" (None: no limit); `options` are the engine's own.
     Without `init`, threads with a worker per core run everything. `progress=True` shows how far every run of
-    the session is, `progress=False` none (see `ln.progress`).
+    the session is, `progress=False` none (see `ln.progress`). `dashboard=True` serves a page of the session
+    on this machine, and prints its address; a number is the port (see `ln.dashboard`).
 
     A plain `init(...)` is for the whole process, until the session is closed: the one before is current
     again then. `with init(...)` is for the block, and for what is called in it: neither other threads nor
@@ -156,12 +165,37 @@ def init(
         made = engine
     set_for_engine(made, checked(progress))
     session = Session(made, closes_engine=made is not engine)
+    if dashboard is not False:
+        session.dashboard = watched_by_page(port=0 if dashboard is True else dashboard)
+        atexit.register(session._end_with_process)
     if made is not engine:
         # Registered now, after what the engine's library registered when it was imported: so it comes first.
         atexit.register(session._end_with_process)
     with _lock:
         _of_process = (*_of_process, session)
     return session
+
+
+def watched_by_page(*, host: str = "127.0.0.1", port: int = 0) -> Dashboard:
+    """Serve a page that shows what runs in this process, live, on whichever engine.
+
+    It has the workers and who was busy when, tiles as a factorisation makes them, memory against the budget,
+    speed, kernels and failures. It needs the extra `dashboard`.
+
+    Parameters
+    ----------
+    host : where to listen; elsewhere than on this machine the page needs its token, too
+    port : 0 takes a free one
+
+    Returns
+    -------
+    Dashboard
+        A context manager with the `address` of the page and the `token` that cancelling needs.
+    """
+    from linnet.session.reporting import known_of
+    from linnet.webpage import dashboard
+
+    return dashboard(host=host, port=port, known=known_of)
 
 
 def current_engine() -> Engine:

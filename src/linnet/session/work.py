@@ -20,6 +20,7 @@ from linnet.planning.cluster import Cluster
 from linnet.programs import BoundProgram, Out
 from linnet.programs.compose import compose
 from linnet.programs.program import TileProgram
+from linnet.reports.registry import register
 from linnet.tiles import TiledArray, TileKey
 
 if TYPE_CHECKING:  # who only computes arrays does not wait for planning and workers to be imported
@@ -194,6 +195,12 @@ def submit(expression: Expression, **options: Any) -> Job:
     but for an expression in which something could fail for having such results before it: that is not
     trusted from the beginning.
     """
+    job = _submitted(expression, options)
+    register("job", job.spec.program.name, job.address)
+    return job
+
+
+def _submitted(expression: Expression, options: dict[str, Any]) -> Job:
     from linnet.workers import client
 
     work = expression.lowered(Setting())

@@ -19,6 +19,7 @@ from linnet.errors import (
 from linnet.events import Event
 from linnet.events.recording import from_json
 from linnet.programs import BoundProgram
+from linnet.reports.registry import forget
 from linnet.tiles import TiledArray
 from linnet.workers.address import Address, default_store
 from linnet.workers.cache import clear_cache
@@ -276,6 +277,7 @@ class Job:
             self._dropped = True
             self._parts.queue.drop()
         self._parts.ledger.drop()
+        forget(self.address)
         store.delete([spec_key(self.name)])  # until then the name is taken
         # Who wrote meanwhile, and hears only now that there is no such job, deletes what it wrote, if no
         # specification is there; what was written before that went is deleted here.

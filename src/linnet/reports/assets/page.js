@@ -97,7 +97,9 @@ function bag(j) {
   $("bagcard").hidden = !j.bag; if (!j.bag) return;
   const b = j.bag, colours = { done: css("--good"), running: css("--accent"), failed: css("--bad"), queued: css("--line") };
   legend("baglegend", Object.keys(colours).map((k) => [colours[k], k]));
-  $("bagmap").replaceChildren(...b.jobs.map(([name, state, text]) => { const i = el("i"); i.style.cssText = "display:inline-block;width:14px;height:14px;border-radius:3px;margin:1px;background:" + (colours[state] || colours.queued); i.onpointermove = (ev) => tip(name + ": " + state + (text ? "\n" + text : ""), ev); i.onpointerleave = () => tip(""); return i; }));
+  $("bagaxes").textContent = b.axes && b.axes.length ? (b.axes.length > 1 ? "Down: " + b.axes[0] + ", across: " + b.axes[1] : "Across: " + b.axes[0]) : "";
+  $("bagmap").style.cssText = "display:grid;justify-content:start;grid-auto-columns:16px;grid-auto-rows:16px;overflow:auto";
+  $("bagmap").replaceChildren(...b.jobs.map(([name, state, text, down, across]) => { const i = el("i"); i.style.cssText = "display:block;width:14px;height:14px;border-radius:3px;grid-row:" + (down + 1) + ";grid-column:" + (across + 1) + ";background:" + (colours[state] || colours.queued); i.onpointermove = (ev) => tip(name + ": " + state + (text ? "\n" + text : ""), ev); i.onpointerleave = () => tip(""); return i; }));
 }
 
 function render() {
@@ -107,7 +109,7 @@ function render() {
   $("content").hidden = false; $("empty").hidden = true;
   const last = j.samples[j.samples.length - 1] || [], peak = Math.max(0, ...j.samples.map((s) => s[7]));
   const used = j.kernels.reduce((a, k) => a + k.seconds, 0), wall = j.seconds || span(j);
-  const tiles = [[count(j.done) + (j.done < j.tasks ? " / " + count(j.tasks) : ""), "tasks" + (j.done < j.tasks ? " done" : "")], [time(wall), j.state === "running" ? "so far" : "from start to end"], [String(last[4] || j.workers), "workers"]];
+  const tiles = [[j.state, j.program], [count(j.done) + (j.done < j.tasks ? " / " + count(j.tasks) : ""), "tasks" + (j.done < j.tasks ? " done" : "")], [time(wall), j.state === "running" ? "so far" : "from start to end"], [String(last[4] || j.workers), "workers"]];
   if (j.done && j.done < j.tasks && j.state === "running") tiles.push([time(wall * (j.tasks - j.done) / j.done), "left at this rate"]);
   if (used) tiles.push([(100 * used / (wall * Math.max(j.workers, 1))).toFixed(0) + " %", "of the workers' time in kernels"]);
   if (j.flops) tiles.push([(j.flops * j.done / j.tasks / wall / 1e9).toFixed(1) + " GFLOP/s", DATA.peak ? "of " + (DATA.peak / 1e9).toFixed(0) + " that a matrix product reaches" : "operations a second"]);
@@ -116,7 +118,7 @@ function render() {
   if (peak) tiles.push([bytes(peak), "memory at most" + (j.budget ? "; budget for tiles " + bytes(j.budget) : "")]);
   if (j.hits != null) tiles.push([bytes(j.hits), "from workers' caches"]);
   if (j.cost != null) tiles.push(["$" + j.cost.toFixed(j.cost < 1 ? 4 : 2), "cost so far"]);
-  $("tiles").replaceChildren(...tiles.map(([v, t]) => el("div", { class: "tile" }, el("b", {}, v), el("span", {}, t))));
+  $("tiles").replaceChildren(...tiles.map(([v, t]) => el("div", { class: "tile" }, el("b", { class: v === j.state ? j.state : "" }, v), el("span", {}, t))));
   $("jobs").replaceChildren(...DATA.jobs.slice(-30).reverse().map((q) => { const i = el("i"); i.style.width = (100 * q.done / Math.max(q.tasks, 1)) + "%"; return el("tr", { class: "pick" + (q === j ? " on" : ""), onclick: () => { picked = q.job; follow = true; render(); } }, el("td", {}, q.program), el("td", {}, el("span", { class: "state " + q.state }, q.state)), el("td", {}, el("div", { class: "bar" }, i)), el("td", { class: "n" }, count(q.done) + " of " + count(q.tasks)), el("td", { class: "n" }, time(q.seconds)), el("td", {}, q.engine || "")); }));
   $("jobscard").hidden = DATA.jobs.length < 2;
   $("error").hidden = !j.error; $("error").textContent = j.error;

@@ -1,0 +1,167 @@
+"""What a dashboard shows: this process, a job of workers, a bag of jobs; each as data for the page."""
+
+from __future__ import annotations
+
+import _thread
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from linnet.errors import InputError
+from linnet.events.watching import RECORD
+from linnet.reports import described
+from linnet.reports.registry import entries
+
+_SPANS = 4_000
+"""Tasks of a run that are drawn live; a report has more of them."""
+_FULL = 3
+"""Runs that are sent with all they have."""
+_BAG_JOBS = 5_000
+
+
+class Source(Protocol):
+    """Something to show."""
+
+    def data(self) -> dict[str, Any]:
+        """How it stands."""
+        ...
+
+    def cancel(self) -> str:
+        """Stop it; what was done, in words."""
+        ...
+
+
+class ThisProcess:
+    """The runs of this process."""
+
+    def __init__(self, name: str, known: Callable[[Any], dict[str, Any]] | None = None) -> None:
+        """`known` tells more of a job: operations, bounds."""
+        self._name, self._known = name, known
+
+    def data(self) -> dict[str, Any]:
+        jobs = RECORD.jobs
+        shown: list[dict[str, Any]] = []
+        for place, job in enumerate(jobs):
+            if place >= len(jobs) - _FULL:
+                shown.append(
+                    described(job, self._known(job) if self._known else None, spans=_SPANS, recent=True)
+                )
+            else:
+                brief = described(job, spans=0, recent=True)
+                brief.update(samples=brief["samples"][-1:], tiles=[])
+                shown.append(brief)
+        return {"title": self._name, "sub": "this session, live", "jobs": shown}
+
+    def cancel(self) -> str:
+        """As Ctrl-C does it."""
+        _thread.interrupt_main()
+        return "the running computation was interrupted, as by Ctrl-C"
+
+
+class OneJob:
+    """A job of stateless workers, by its address."""
+
+    def __init__(self, address: str) -> None:
+        from linnet.workers.client import attach
+
+        self._job = attach(address, launcher=None)
+        self._trace: list[Any] = []
+
+    def data(self) -> dict[str, Any]:
+        from linnet.workers.provisioner import Sample
+
+        progress = self._job.progress()
+        at = self._job.mark("").at
+        self._trace.append(Sample(at, progress.ready, progress.leased, progress.workers, progress.done))
+        if len(self._trace) > 600:
+            del self._trace[1:-1:2]
+        made = self._job.report()
+        return type(made)(
+            made.address, made.spec, made.status, made.workers, self._trace, (), made.notes, made.events
+        ).data()
+
+    def cancel(self) -> str:
+        self._job.cancel()
+        return "the job was cancelled; what is done is kept, and job.resume() goes on"
+
+
+class OneBag:
+    """A bag of jobs, by its folder."""
+
+    def __init__(self, folder: str) -> None:
+        from linnet.fleet.bag import Bag
+
+        self._bag = Bag.open(folder)
+        self._samples: list[list[float]] = []
+        self._begun = time.time()
+
+    def data(self) -> dict[str, Any]:
+        status = self._bag.status(estimate=False)
+        now = time.time() - self._begun
+        self._samples.append([now, status.done, status.waiting, status.running, status.servers, 0, 0, 0])
+        if len(self._samples) > 600:
+            del self._samples[1:-1:2]
+        state = {"done": "finished", "not begun": "running", "interrupted": "cancelled"}.get(
+            status.state, status.state
+        )
+        job = {
+            "job": str(self._bag.folder), "program": Path(self._bag.folder).name, "engine": "bag",
+            "state": state, "error": "", "tasks": status.jobs, "done": status.done, "workers": status.servers,
+            "begun": self._begun, "seconds": status.hours * 3600 if status.state == "done" else None,
+            "budget": None, "kernels": [], "names": [], "lanes": [], "spans": [], "folded": 0, "untold": 0,
+            "samples": self._samples, "failures": [], "retries": status.preemptions, "tiles": [],
+            "cost": status.cost, "bag": self._map(), "notes": [["status", str(status)]],
+        }  # fmt: skip
+        return {"title": f"Bag {job['program']}", "sub": str(self._bag.folder), "jobs": [job]}
+
+    def _map(self) -> dict[str, Any]:
+        """Each job of the bag (name, state, parameters, row, column), arranged by two of its parameters."""
+        words = {"waiting": "queued", "dropped": "failed", "stopped": "done"}
+        table = self._bag.table()
+        rows = list(table)[:_BAG_JOBS]
+        names = [name for name in table.parameters if len({str(row.get(name)) for row in rows}) > 1][:2]
+        values = [list(dict.fromkeys(str(row.get(name)) for row in rows)) for name in names]
+        found: list[list[Any]] = []
+        for row in rows:
+            text = ", ".join(f"{name}={row.get(name)}" for name in table.parameters)
+            places = [each.index(str(row.get(name))) for name, each in zip(names, values, strict=True)]
+            down, across = (places[0], places[1]) if len(places) == 2 else (0, *places, 0)[:2]
+            state = str(row["state"])
+            found.append([str(row["job"]), words.get(state, state), text, down, across])
+        return {"jobs": found, "axes": names}
+
+    def cancel(self) -> str:
+        self._bag.cancel()
+        return "the bag was cancelled"
+
+
+class Listing:
+    """All that is registered; what is picked is shown by a source of its own."""
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "title": "Linnet",
+            "sub": "sessions, jobs and bags of this user",
+            "jobs": [],
+            "list": listed(),
+        }
+
+    def cancel(self) -> str:
+        raise InputError("pick a session, a job or a bag first")
+
+
+def listed() -> list[dict[str, Any]]:
+    """The registry, for the page."""
+    return [
+        {"kind": each.kind, "name": each.name, "address": each.address, "begun": each.begun}
+        for each in entries()
+    ]
+
+
+def source_of(address: str) -> Source:
+    """What an address means: the folder of a bag, or a job."""
+    folder = Path(address)
+    if folder.is_dir():
+        return OneBag(address)
+    return OneJob(address)

@@ -6,6 +6,7 @@ it ends: the file has no name. Whoever needs a range of bytes, reads it there.
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import zlib
@@ -86,9 +87,24 @@ def _unpacked(place: Place, version: str, compression: str) -> tuple[BinaryIO, i
                 raise
             with _lock:
                 for other in [each for each in _copies if each[0] == place and each != key]:
-                    _copies.pop(other)[0].close()
+                    _close(other)
                 _copies[key] = (file, size, making)
     return file, size
+
+
+def _close(key: tuple[Place, str, str]) -> None:
+    """Give up the copy of a file; there is none if it could not be unpacked."""
+    file = _copies.pop(key)[0]
+    if file is not None:
+        file.close()
+
+
+@atexit.register
+def _close_all() -> None:
+    """At the end of the process, lest the interpreter warns of files that nobody closed."""
+    with _lock:
+        for key in list(_copies):
+            _close(key)
 
 
 def _blocks(place: Place, compression: str) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 # A shell without job control starts what it puts into the background with Ctrl-C ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("ci", derandomize=True, max_examples=25, deadline=None, database=None)
+settings.register_profile("ci", derandomize=True, max_examples=12, deadline=None, database=None)
 settings.register_profile("check", derandomize=True, max_examples=6, deadline=None, database=None)
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
@@ -76,13 +76,56 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[COMPONENTS] = read_components((ROOT / "ci-components.txt").read_text(encoding="utf-8"))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that say themselves how many examples they take: in `make check` at most the few of its profile, in the
-    long run ten times as many, where they are fewer than a hundred.
-    """
+@pytest.hookimpl(trylast=True)  # after `-m` has left out what is marked
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fewer cases in ordinary runs: fewer parameters of tests marked `sample`, fewer examples of random tests."""
     profile = settings.get_current_profile_name()
-    if profile not in ("check", "long"):
-        return
+    if profile != "long":
+        _leave_out(config, items, 6 if profile == "check" else None)
+    _set_examples(items, profile)
+
+
+def _leave_out(config: pytest.Config, items: list[pytest.Item], most: int | None) -> None:
+    """Of each test marked `sample(count)` keep so many cases; of every test `most`, where that is given."""
+    tests: dict[tuple[Any, ...], list[Any]] = {}
+    for item in items:
+        if hasattr(item, "callspec"):
+            tests.setdefault((item.path, item.parent, getattr(item, "originalname", "")), []).append(item)
+    left_out: set[int] = set()
+    for cases in tests.values():
+        mark = cases[0].get_closest_marker("sample")
+        count = most if most is not None else mark.args[0] if mark else len(cases)
+        if len(cases) > count:
+            values = [{(name, id(value)) for name, value in case.callspec.params.items()} for case in cases]
+            kept = set(map(id, sampled(cases, count, values if most is None else ())))
+            left_out |= {id(case) for case in cases if id(case) not in kept}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if id(item) in left_out])
+        items[:] = [item for item in items if id(item) not in left_out]
+
+
+def sampled(cases: Sequence[Any], count: int, values: Sequence[set[Any]] = ()) -> list[Any]:
+    """So many cases, evenly out of all; of several parameters each value at least once, if that takes more.
+
+    >>> sampled("abcdef", 2)
+    ['a', 'd']
+    >>> sampled(["00", "01", "10", "11"], 1, [{f"x={x}", f"y={y}"} for x in range(2) for y in range(2)])
+    ['00', '11']
+    """
+    chosen = {number * len(cases) // count for number in range(count)}
+    if values and len(values[0]) > 1:
+        seen = set().union(*(values[number] for number in chosen))
+        for number in range(len(cases) - 1, -1, -1):  # from the end: the even ones begin at the other one
+            if not values[number] <= seen:
+                chosen.add(number)
+                seen |= values[number]
+    return [cases[number] for number in sorted(chosen)]
+
+
+def _set_examples(items: list[pytest.Item], profile: str) -> None:
+    """Tests that say themselves how many examples they take: in `make check` at most the few of its profile, in the
+    ordinary run half of them, in the long run ten times as many, where they are fewer than a hundred.
+    """
     seen: set[int] = set()
     for item in items:
         test: Any = getattr(item, "function", None)
@@ -93,6 +136,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         count = own.max_examples
         if profile == "check":
             count = min(count, settings().max_examples)
+        elif profile == "ci":
+            count = max(min(count, settings().max_examples), count // 2)
         elif count < 100:
             count *= 10
         test._hypothesis_internal_use_settings = settings(own, max_examples=count)

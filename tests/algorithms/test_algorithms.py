@@ -91,6 +91,7 @@ def test_cholesky(dtype, n, tile, run):
     assert np.array_equal(tiled.to_numpy(), before)
 
 
+@pytest.mark.sample(36)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), SHAPES)
 def test_factorisations_and_products(dtype, m, n, tile, run):

@@ -70,6 +70,7 @@ def check(run, a, tile, lower=True):
     assert np.abs(values - expected).max(initial=0) <= 10 * floor * eps * scale
 
 
+@pytest.mark.sample(24)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("n", "tile"), [(1, 1), (2, 1), (3, 8), (7, 4), (12, 4), (23, 5), (64, 16), (70, 16), (65, 32)]

@@ -101,6 +101,7 @@ def hard(n):
     }
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize(("n", "tile"), [(90, 5), (100, 32)])
 @pytest.mark.parametrize("name", hard(6))
 def test_hard_matrices_within_ten_times_lapack(name, n, tile, run):

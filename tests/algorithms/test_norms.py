@@ -23,6 +23,7 @@ def random(seed, *shape, dtype="f8"):
     return (real + 1j * rng.standard_normal(shape) if dtype.startswith("c") else real).astype(dtype)
 
 
+@pytest.mark.sample(36)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("order", MATRIX_ORDERS)
 def test_matrix_norms(order, dtype, run):

@@ -52,6 +52,7 @@ def one_blas_thread():
         yield
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), [(90, 90, 16), (61, 100, 16), (100, 61, 16), (50, 50, 64)])

@@ -71,6 +71,7 @@ def check(run, a, tile, full=False):
     assert np.abs(values - expected[1]).max(initial=0) <= allowed
 
 
+@pytest.mark.sample(26)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), SHAPES)
 def test_against_lapack(dtype, m, n, tile, run):
@@ -103,6 +104,7 @@ HARD = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", HARD)
 def test_hard_matrices(name, run):
     check(run, HARD[name], 32)

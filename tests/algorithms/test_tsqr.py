@@ -33,6 +33,7 @@ def one_blas_thread():
         yield
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("m", "n", "tile"), [(700, 6, 40), (300, 30, 100), (257, 1, 16), (64, 8, 8)])
 def test_as_accurate_as_lapack_on_hard_matrices(dtype, m, n, tile, run):

@@ -43,6 +43,7 @@ def check(name, folder):
     assert numbers["peak"] <= ALLOWED, f"{numbers['peak'] / 1e6:.0f} MB of {ALLOWED / 1e6:.0f}"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIRST)
 def test_within_the_budget(name, folder):

@@ -85,6 +85,7 @@ def test_topk(pair: Any, data: Any) -> None:
 # ---- coarser
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("factors", [{0: 2}, {1: 3}, {0: 3, -1: 4}, {}, {0: 7, 1: 12}])
 @pytest.mark.parametrize("reduction", [np.sum, np.mean, np.max, np.median])
 def test_coarsen(factors: Any, reduction: Any) -> None:

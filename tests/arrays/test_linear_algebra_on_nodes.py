@@ -253,6 +253,7 @@ def test_powers(power):
     assert np.array_equal(np.asarray(exact), np.linalg.matrix_power(whole, abs(power)))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("shape", [*SHAPES, TALL])
 @pytest.mark.parametrize("full", [True, False])
@@ -274,6 +275,7 @@ def test_least_squares(dtype, shape, full):
 # ---- spectra
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("shape", [*SHAPES, TALL, FLAT])
 def test_singular_values(dtype, shape):

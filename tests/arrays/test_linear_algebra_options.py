@@ -64,6 +64,7 @@ def test_a_square_factor_that_fits_is_made(shape: tuple[int, int], dtype: str) -
 # ---- two matrices
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("tile", [None, 11])
 @pytest.mark.parametrize("kind", [1, 2, 3])
 @pytest.mark.parametrize("dtype", DTYPES)

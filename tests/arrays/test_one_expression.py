@@ -135,6 +135,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.sample(35)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_is_one_program(name, programs):
     ours, theirs = EXPRESSIONS[name]
@@ -148,6 +149,7 @@ def test_an_expression_is_one_program(name, programs):
     assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_can_be_planned(name):
     made = EXPRESSIONS[name][0]()
@@ -284,6 +286,7 @@ def test_values_alone_form_no_vectors(programs):
         assert not {"apply_sweeps", "apply_panel", "bidiagonal_vectors"} & set(kernels(bound))
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("matrix", [X, X.T, TALL], ids=["tall", "wide", "skinny"])
 def test_factors_computed_apart_fit_together(matrix, programs):
     chunks = (20, 6) if matrix is TALL else TILE
@@ -395,6 +398,7 @@ def test_jobs_raise_the_same_error(name, tmp_path):
             assert str(caught.value) == words
 
 
+@pytest.mark.sample(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_the_same_bits_wherever_there_is_one_node(name, everywhere):

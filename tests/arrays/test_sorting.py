@@ -148,6 +148,7 @@ def budget() -> Iterator[int]:
     init()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", KEYS)
 def test_four_times_the_budget(keys: str, budget: int) -> None:

@@ -302,6 +302,21 @@ def counted() -> Iterator[list[Any]]:
 ALL = {**CASES, **DOUBTED}
 FEW = {name: ALL[name] for name in ("cholesky of a stack", "qr", "solve, from files", "svd", "lu in doubt")}
 """For an engine that has nothing of its own in between: its jobs are tested with all of them."""
+EACH_KIND = FEW.keys() | {
+    "cholesky, complex",
+    "part of a factor",
+    "qr of a tall matrix",
+    "lu of a slice",
+    "solve, single precision",
+    "kept factors",
+    "least squares, from files",
+    "log of determinant",
+    "svd of a tall matrix",
+    "eigh",
+    "condition, by the inverse",
+    "eigenvalues of any matrix",
+}
+"""One of every kind of program, type of numbers and source of matrices."""
 
 
 def results(folder: Path, some: dict[str, Case] = ALL) -> dict[str, np.ndarray]:

@@ -51,6 +51,10 @@ def four(folder):
 FEW_OR_ALL = pytest.mark.parametrize("chosen", ["few", pytest.param("all", marks=pytest.mark.long)])
 """Engines take up to seconds for each case: the ordinary run has a few of them, the long one all."""
 CHOSEN = {"few": cases.FEW, "all": cases.ALL}
+ONE_BY_ONE = pytest.mark.parametrize(
+    "name", [name if name in cases.EACH_KIND else pytest.param(name, marks=pytest.mark.long) for name in ALL]
+)
+"""A job takes a second or two: the ordinary run has one of every kind, the long one all."""
 
 
 def agree(found, reference, chosen="all"):
@@ -159,7 +163,7 @@ def mpiexec(ranks):
 # ---- planned and submitted
 
 
-@pytest.mark.parametrize("name", ALL)
+@ONE_BY_ONE
 def test_what_is_planned_is_what_runs(name, folder):
     made = ALL[name].expression(cases.in_tiles(folder))
     plan = ln.plan(made, ln.Cluster(4))
@@ -171,7 +175,7 @@ def test_what_is_planned_is_what_runs(name, folder):
     assert "tasks" in plan.explain()
 
 
-@pytest.mark.parametrize("name", ALL)
+@ONE_BY_ONE
 def test_a_job_has_the_bits_of_threads(name, folder, alone, tmp_path):
     made = ALL[name].expression(cases.in_tiles(folder))
     with ln.submit(made, store=str(tmp_path / "jobs"), launcher="threads") as job:

@@ -21,6 +21,7 @@ from linnet.tiles import TiledArray
 pytestmark = [pytest.mark.slow, pytest.mark.needs("ray"), pytest.mark.usefixtures("ray_cluster")]
 
 
+@pytest.mark.sample(6)
 class TestRay(EngineSuite):
     @pytest.fixture
     def engine(self):
@@ -58,9 +59,12 @@ def test_a_session_ends_the_cluster_that_it_started(tmp_path):
     check_closing("ray", tmp_path)
 
 
+NAP = 0.6
+
+
 @kernel("ray_marks")
 def marks(folder):
-    time.sleep(1.5)
+    time.sleep(NAP)
     (Path(folder.tobytes().decode()) / uuid4().hex).touch()
     return folder
 
@@ -73,12 +77,17 @@ def marking(A: In, B: Out, N: int):
 
 def test_orders_that_were_broken_off_and_had_to_wait_are_not_run(tmp_path):
     name = np.frombuffer(str(tmp_path).encode(), np.uint8)
-    timer = threading.Timer(3.0, signal.raise_signal, [signal.SIGINT])
-    timer.start()
+
+    def interrupt():
+        while not list(tmp_path.iterdir()):
+            time.sleep(0.02)
+        signal.raise_signal(signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         Ray().run(marking.bind(N=200), {"A": TiledArray.from_numpy(name, len(name))})
-    time.sleep(2.5)  # what ran then has ended
+    time.sleep(2 * NAP)  # what ran then has ended
     marked = len(list(tmp_path.iterdir()))
-    assert marked
-    time.sleep(2.5)
+    assert 0 < marked < 200
+    time.sleep(2 * NAP)
     assert len(list(tmp_path.iterdir())) == marked

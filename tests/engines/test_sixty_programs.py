@@ -15,6 +15,8 @@ import linnet as ln
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
+ALL = list(sixty.PROGRAMS)
+SOME = ALL[::3]
 ALIASED = {"outer gram"}
 """Where both operands are the same memory NumPy's product takes another routine of BLAS, with other bits;
 operands that were sent or stored apart never are."""
@@ -34,10 +36,17 @@ def four():
         return {name: sixty.found(name) for name in sixty.PROGRAMS}
 
 
-def agree(results, reference):
+PARTS = pytest.mark.parametrize(
+    "names", [SOME, pytest.param(ALL, marks=pytest.mark.long)], ids=["some", "all"]
+)
+"""A program takes up to a second there: the ordinary run has every third of them, the long one all."""
+
+
+def agree(results, reference, names=ALL):
     wrong = [name for name, value in results.items() if not sixty.close(name, value)]
     other = {name for name, value in results.items() if value.tobytes() != reference[name].tobytes()}
-    assert (len(results), wrong, other - ALIASED) == (60, [], set())
+    assert (list(results), wrong, other - ALIASED) == (names, [], set())
+    assert len(ALL) == 60
 
 
 def test_threads(alone):
@@ -48,19 +57,22 @@ def test_simulated(four):
     agree(four, four)
 
 
-def test_stateless_workers(alone, tmp_path):
+@PARTS
+def test_stateless_workers(names, alone, tmp_path):
     with ln.init("stateless", 2, store=str(tmp_path / "jobs"), launcher="threads"):
-        agree({name: sixty.found(name) for name in sixty.PROGRAMS}, alone)
+        agree({name: sixty.found(name) for name in names}, alone, names)
 
 
-def test_dask(four, dask_client):
+@PARTS
+def test_dask(names, four, dask_client):
     with ln.init("dask", client=dask_client):
-        agree({name: sixty.found(name) for name in sixty.PROGRAMS}, four)
+        agree({name: sixty.found(name) for name in names}, four, names)
 
 
-def test_ray(four, ray_cluster):
+@PARTS
+def test_ray(names, four, ray_cluster):
     with ln.init("ray", address=ray_cluster.address):
-        agree({name: sixty.found(name) for name in sixty.PROGRAMS}, four)
+        agree({name: sixty.found(name) for name in names}, four, names)
 
 
 @pytest.mark.needs("mpi4py")

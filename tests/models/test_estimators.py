@@ -18,26 +18,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from linnet import models
 
-SLOW = {
-    "ElasticNetCV",
-    "GaussianProcessRegressor",
-    "KMeans",
-    "LogisticRegression",
-    "MLPClassifier",
-    "MLPRegressor",
-    "MatrixFactorization",
-    "NMF",
-    "NegativeBinomialRegressor",
-}
 FUNCTIONS = {"enet_path", "lasso_path", "Statistics"}
-NAMES = [
-    pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name
-    for name in models.__all__
-    if name not in FUNCTIONS
-]
+NAMES = [name for name in models.__all__ if name not in FUNCTIONS]
 EXPECTED = {theirs.__name__: set(checks) for theirs, checks in PER_ESTIMATOR_XFAIL_CHECKS.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_scikit_learns_checks(name):
     estimator = getattr(models, name)()

@@ -44,6 +44,7 @@ def test_classes(name, rows):
     np.testing.assert_array_equal(model.predict(x), known.predict(x))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", TILES)
 def test_ten_classes(rows):

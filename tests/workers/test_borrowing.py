@@ -15,9 +15,10 @@ from linnet.engines.stateless import Stateless
 from linnet.errors import JobFailedError, WireError
 from linnet.programs.framing import framed, unframed
 from linnet.tiles import Layout, TiledArray, TileKey
+from linnet.workers.array_specs import Borrowed, InputSpec
 from linnet.workers.client import submit
 from linnet.workers.job_parts import open_parts
-from linnet.workers.spec import MARK, VERSION, Borrowed, InputSpec, JobSpec, Options
+from linnet.workers.spec import MARK, VERSION, JobSpec, Options
 from linnet.workers.store import open_store
 
 QUICK = Options(lease=1.0, grace=0.2)

@@ -27,6 +27,7 @@ from linnet.errors import (
 )
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray, TileKey
+from linnet.workers.array_specs import tile_key
 from linnet.workers.client import attach, submit
 from linnet.workers.expansion import children_of, has_seed
 from linnet.workers.job_parts import open_parts
@@ -35,7 +36,7 @@ from linnet.workers.names import Seed, named
 from linnet.workers.queue import Entry
 from linnet.workers.results import StoredTiles
 from linnet.workers.serving import serve
-from linnet.workers.spec import Options, spec_key, tile_key
+from linnet.workers.spec import Options, spec_key
 from linnet.workers.store import open_store
 
 QUICK = Options(lease=1.0, grace=0.2)

@@ -119,6 +119,7 @@ def test_three_workers_in_four_die_three_times_over_a_large_matrix(kind, places,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("columns", [8, pytest.param(36, marks=pytest.mark.long)])
+@pytest.mark.parametrize("places", [EMBEDDED, pytest.param(SERVERS, marks=pytest.mark.long)], indirect=True)
 def test_workers_die_while_pivots_are_in_doubt(columns, places, launcher):
     """More tiles in a column than are factored together, and columns alike: the second program counts."""
     a = np.random.default_rng(14).standard_normal((36, 36))

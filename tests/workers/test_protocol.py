@@ -63,7 +63,14 @@ def test_tiles_that_the_host_holds():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("parents", "faults", "losses"),
-    [(FORK, 1, 0), (JOIN, 1, 0), (CHAIN, 2, 0), (CHAIN, 1, 1), (DIAMOND, 0, 0)],
+    [
+        (FORK, 1, 0),
+        (CHAIN, 1, 1),
+        *(
+            pytest.param(*each, marks=pytest.mark.long)
+            for each in [(JOIN, 1, 0), (CHAIN, 2, 0), (DIAMOND, 0, 0)]
+        ),
+    ],
 )
 def test_two_workers(parents, faults, losses):
     assert fine(parents, workers=2, faults=faults, losses=losses) > 300

@@ -12,13 +12,14 @@ from linnet.errors import JobFailedError
 from linnet.testing import kernels as programs
 from linnet.tiles import TiledArray, TileKey
 from linnet.tiles.codec import decoded
+from linnet.workers.array_specs import tile_key
 from linnet.workers.attempt import Attempt
 from linnet.workers.client import submit
 from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.names import named
 from linnet.workers.quarantine import Quarantine
-from linnet.workers.spec import Options, tile_key
+from linnet.workers.spec import Options
 
 pytestmark = pytest.mark.slow
 

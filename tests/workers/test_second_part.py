@@ -18,12 +18,13 @@ import pytest
 from linnet.errors import InputError, WireError
 from linnet.programs.framing import framed
 from linnet.tiles import TiledArray, TileKey
+from linnet.workers.array_specs import tile_key
 from linnet.workers.client import attach, submit
 from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits
 from linnet.workers.results import second_counts
 from linnet.workers.second_parts import Gate
-from linnet.workers.spec import MARK, JobSpec, Options, tile_key
+from linnet.workers.spec import MARK, JobSpec, Options
 
 QUICK = Options(lease=1.0, grace=0.2)
 LIMITS = Limits(timeout=5, cache=2**26)

@@ -26,9 +26,9 @@ from linnet.tiles import TiledArray, TileKey
 if TYPE_CHECKING:  # who only computes arrays does not wait for planning and workers to be imported
     from linnet.planning.placement import Policy
     from linnet.planning.plan import Plan
+    from linnet.workers.array_specs import Asked
     from linnet.workers.client import Job
     from linnet.workers.second_parts import Gate
-    from linnet.workers.spec import Asked
 
 
 class Setting(NamedTuple):

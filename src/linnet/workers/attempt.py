@@ -17,11 +17,12 @@ from linnet.programs import BoundProgram, Call, In, Task, Temp
 from linnet.programs.results import failure, matched
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TileKey
+from linnet.workers.array_specs import tile_key
 from linnet.workers.expansion import has_seed
 from linnet.workers.files import checking, places
 from linnet.workers.names import Seed, name_of
 from linnet.workers.queue import Lease
-from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.spec import JobSpec
 from linnet.workers.storable_results import settled
 from linnet.workers.traffic import Traffic
 

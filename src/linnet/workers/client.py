@@ -22,6 +22,7 @@ from linnet.programs import BoundProgram
 from linnet.reports.registry import forget
 from linnet.tiles import TiledArray
 from linnet.workers.address import Address, default_store
+from linnet.workers.array_specs import Asked
 from linnet.workers.cache import clear_cache
 from linnet.workers.crew import Crew
 from linnet.workers.failures import ended_with
@@ -37,7 +38,7 @@ from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
 from linnet.workers.results import StoredTiles, asked_for, outputs, stored, sweep
 from linnet.workers.second_parts import Gate
-from linnet.workers.spec import Asked, JobSpec, Options, spec_key
+from linnet.workers.spec import JobSpec, Options, spec_key
 from linnet.workers.submission import (
     abandon,
     borrowing,

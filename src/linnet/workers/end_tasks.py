@@ -10,6 +10,7 @@ from typing import Literal
 from linnet.errors import DamagedTileError, JobFailedError, MissingTileError, StoreError
 from linnet.programs import Task
 from linnet.tiles import TileKey
+from linnet.workers.array_specs import tile_key
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.expansion import children_of
 from linnet.workers.job_parts import Parts
@@ -17,7 +18,7 @@ from linnet.workers.ledger import PAGE, Completion
 from linnet.workers.names import Seed, name_of, named
 from linnet.workers.queue import Lease
 from linnet.workers.second_parts import calls_for_more
-from linnet.workers.spec import JobSpec, spec_key, tile_key
+from linnet.workers.spec import JobSpec, spec_key
 from linnet.workers.traffic import Traffic
 from linnet.workers.worker_events import Teller
 

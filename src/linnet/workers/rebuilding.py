@@ -10,13 +10,14 @@ from linnet.errors import DamagedTileError, MissingTileError
 from linnet.programs import Task
 from linnet.tiles import TileKey
 from linnet.tiles.codec import decoded
+from linnet.workers.array_specs import tile_key
 from linnet.workers.attempt import Calls
 from linnet.workers.job_parts import Parts
 from linnet.workers.ledger import EVERY_STATEMENT, Waiting
 from linnet.workers.names import name_of
 from linnet.workers.results import attempted, kept_names, published, second_counts, written
 from linnet.workers.second_parts import calls_for_more
-from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.spec import JobSpec
 from linnet.workers.store import Store
 
 _READERS = 8

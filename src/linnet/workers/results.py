@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections import namedtuple
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,11 @@ from linnet.programs import Out, Task
 from linnet.programs.outputs import Outputs
 from linnet.tiles import Index, Tile, TiledArray, TileKey
 from linnet.tiles.codec import decoded
+from linnet.workers.array_specs import tile_key
 from linnet.workers.job_parts import Parts
 from linnet.workers.names import name_of
-from linnet.workers.spec import JobSpec, tile_key
+from linnet.workers.result_types import as_array, named_tuple
+from linnet.workers.spec import JobSpec
 from linnet.workers.store import Store
 
 _PAGE = 1000
@@ -124,23 +125,6 @@ class JobOutputs(Outputs):
 
 # ---- what was asked for, put together again
 
-_makers: list[Callable[[TiledArray], Any]] = []
-_kinds: dict[tuple[str, tuple[str, ...]], Any] = {}
-
-
-def arrays_by(maker: Callable[[TiledArray], Any]) -> None:
-    """Say what results of a job become: rooms above make arrays of them."""
-    _makers[:] = [maker]
-
-
-Kind = TypeVar("Kind", bound=type[Any])
-
-
-def arranged_in(kind: Kind) -> Kind:
-    """Let results that were asked for in a class of named tuples be given in it; returns the class."""
-    _kinds[kind.__name__, tuple(kind._fields)] = kind
-    return kind
-
 
 def asked_for(parts: Parts, spec: JobSpec, wanted: Any) -> Any:
     """The results of a finished job, in the tuples and lists in which they were asked for."""
@@ -149,17 +133,11 @@ def asked_for(parts: Parts, spec: JobSpec, wanted: Any) -> Any:
         return rest[0]
     if kind == "array":
         made = _array(parts, spec, rest[0])
-        return _makers[0](made) if _makers else made
+        return as_array(made)
     inside = [asked_for(parts, spec, each) for each in rest[-1]]
     if kind == "list":
         return inside
-    return tuple(inside) if kind == "tuple" else _named(rest[0], rest[1])(*inside)
-
-
-def _named(name: str, fields: list[str]) -> Any:
-    """The class of named tuples of that name and these fields; a new one, if this process knows none."""
-    known = _kinds.get((name, tuple(fields)))
-    return namedtuple(name, fields, rename=True) if known is None else known  # pyright: ignore[reportUntypedNamedTuple]
+    return tuple(inside) if kind == "tuple" else named_tuple(rest[0], rest[1])(*inside)
 
 
 def _array(parts: Parts, spec: JobSpec, name: str) -> TiledArray:

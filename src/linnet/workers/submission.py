@@ -19,13 +19,14 @@ from linnet.programs.urgency import urgency
 from linnet.tiles import TiledArray, TileKey, human
 from linnet.tiles.codec import encoded
 from linnet.workers.address import Address
+from linnet.workers.array_specs import Asked, Borrowed, InputSpec, tile_key
 from linnet.workers.job_parts import Parts, board, open_parts
 from linnet.workers.kept_results import Keeper, KeptTiles
 from linnet.workers.launcher import Limits, check_texts
 from linnet.workers.results import StoredTiles
 from linnet.workers.second_parts import Gate
 from linnet.workers.serving import blas_core
-from linnet.workers.spec import Asked, Borrowed, InputSpec, JobSpec, Options, spec_key, tile_key
+from linnet.workers.spec import JobSpec, Options, spec_key
 from linnet.workers.store import Store, open_store
 
 _LOOKED_AT = 50

@@ -18,7 +18,7 @@ from linnet.arrays.elements.shapes import broadcast_arrays
 from linnet.arrays.functions.map_blocks import map_blocks
 from linnet.arrays.functions.moments import Silent, kurtosis, sample, settled, skew
 from linnet.errors import InputError
-from linnet.workers.results import arranged_in
+from linnet.workers.result_types import arranged_in
 
 _SIDES = {"two-sided": 0.0, "less": -1.0, "greater": 1.0}
 _POWERS = {

@@ -30,7 +30,7 @@ from linnet.arrays.linalg.matrices import (
 )
 from linnet.errors import InputError
 from linnet.kernels.linalg.pivots import real
-from linnet.workers.results import arranged_in
+from linnet.workers.result_types import arranged_in
 
 T = TypeVar("T")
 """Arrays of either kind."""

@@ -43,7 +43,7 @@ from linnet.arrays.linalg.matrices import (
 from linnet.errors import InputError, LinAlgError
 from linnet.kernels.linalg.pivots import real
 from linnet.tiles import Layout
-from linnet.workers.results import arranged_in
+from linnet.workers.result_types import arranged_in
 
 _INT = np.dtype(np.int64)
 

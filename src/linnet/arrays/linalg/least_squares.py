@@ -38,7 +38,7 @@ from linnet.events import Sink
 from linnet.kernels.linalg.pivots import real
 from linnet.kernels.linalg.whole_matrices import condition_from, counting, inverted
 from linnet.tiles import Layout
-from linnet.workers.results import arranged_in
+from linnet.workers.result_types import arranged_in
 
 T = TypeVar("T")
 """Arrays of either kind."""

@@ -36,7 +36,7 @@ from linnet.arrays.linalg.matrices import (
 from linnet.errors import InputError, LinAlgError
 from linnet.kernels.linalg.whole_matrices import probes
 from linnet.tiles import Layout
-from linnet.workers.results import arranged_in
+from linnet.workers.result_types import arranged_in
 
 T = TypeVar("T")
 """Arrays of either kind."""

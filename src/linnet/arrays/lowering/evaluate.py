@@ -26,7 +26,7 @@ from linnet.session import current_engine
 from linnet.session.work import Setting, Work, run
 from linnet.tiles import TiledArray, TileKey, human
 from linnet.tiles.amounts import total_memory
-from linnet.workers.spec import Asked, InputSpec
+from linnet.workers.array_specs import Asked, InputSpec
 
 TINY = 1 << 14
 """Bytes of a tile below which computing it costs less than having it computed."""

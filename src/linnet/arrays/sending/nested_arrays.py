@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from linnet.arrays.elements.core import ArrayBase
-from linnet.workers.results import arranged_in
+from linnet.workers.result_types import arranged_in
 
 
 def leaves(what: Any) -> list[Any]:

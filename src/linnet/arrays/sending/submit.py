@@ -22,7 +22,7 @@ from linnet.programs import BoundProgram, TileProgram
 from linnet.session import work as session
 from linnet.session.work import Expression, Program
 from linnet.tiles import TiledArray
-from linnet.workers.results import arrays_by
+from linnet.workers.result_types import arrays_by
 
 if TYPE_CHECKING:
     from linnet.fleet.fleet import Fleet

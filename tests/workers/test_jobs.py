@@ -286,6 +286,15 @@ def test_a_damaged_ledger_is_named_and_built_anew(store, harm):
     assert not [path for path in Path(store).rglob("*") if path.is_file()]
 
 
+def test_a_job_whose_ledger_is_damaged_can_be_deleted(store):
+    with factorised(store=store, launcher=None) as job:
+        address = job.address
+    (Path(store) / ".boards" / f"{job.name}.sqlite").write_bytes(b"no database" * 1000)
+    with attach(address, launcher=None) as again:
+        again.delete()
+    assert not [path for path in Path(store).rglob("*") if path.is_file()]
+
+
 def test_a_lost_input_fails_the_job_and_says_so(store):
     given = TiledArray.from_numpy(matrix(20), 10)
     job = submit(cholesky.bind(N=2), {"A": given}, store=store, launcher=None, options=QUICK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import job_kernels
 import numpy as np
@@ -91,6 +92,30 @@ def test_who_holds_an_old_job_meets_nothing_of_the_new_one(where):
         with attach(new.address, workers=1, launcher="threads", imports=["job_kernels"]) as workers:
             assert result(workers) == [1001, 1002, 1003, 1004]
             workers.delete()
+
+
+@pytest.mark.parametrize("act", ["delete", "resume"])
+@pytest.mark.parametrize("whose", ["deleted it", "held it meanwhile"])
+def test_an_old_job_does_nothing_to_a_new_one_of_its_name(where, act, whose):
+    """Whoever has a job in hand that was deleted can only be told so."""
+    first = one_more(0, where)
+    first.wait(150)
+    second = attach(first.address, launcher="threads", imports=["job_kernels"])
+    first.delete()
+    with one_more(1000, where) as new:
+        new.wait(150)
+        old = first if whose == "deleted it" else second
+        for each in (act, "cancel", "delete"):  # who was told the first time may go on
+            with suppress(LinnetError):
+                getattr(old, each)()
+        first.close()
+        second.close()
+        assert new.progress().state == "finished"
+        assert result(new) == [1001, 1002, 1003, 1004]
+        with attach(new.address, launcher=None) as again:
+            assert result(again) == [1001, 1002, 1003, 1004]
+        new.delete()
+    assert not list(open_store(where["store"]).list())
 
 
 def test_a_refused_name_leaves_nothing(where):

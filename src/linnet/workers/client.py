@@ -45,6 +45,7 @@ from linnet.workers.submission import (
     check_arguments,
     check_memory,
     claimed,
+    free_name,
     job_spec,
     store_inputs,
 )
@@ -276,10 +277,11 @@ class Job:
         clear_cache(store, self.folder)
         if not self._dropped:
             self._dropped = True
-            self._parts.queue.drop()
+            with suppress(DamagedLedgerError):
+                self._parts.queue.drop()
         self._parts.ledger.drop()
         forget(self.address)
-        store.delete([spec_key(self.name)])  # until then the name is taken
+        free_name(self._parts, self._spec)
         # Who wrote meanwhile, and hears only now that there is no such job, deletes what it wrote, if no
         # specification is there; what was written before that went is deleted here.
         store.delete([key for key, _ in store.list(f"{self.folder}/") if key not in kept])

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from linnet.errors import AddressError, BudgetError, InputError, LinnetError
+from linnet.errors import AddressError, BudgetError, InputError, LinnetError, MissingTileError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, In
 from linnet.programs.grammar import Attribute
@@ -201,6 +201,23 @@ def _taken(address: Address) -> AddressError:
         f"the name {address.job!r} is taken: look at that job with ln.attach({address.text!r}), delete() it "
         "there, or give this one another name"
     )
+
+
+def free_name(parts: Parts, spec: JobSpec) -> None:
+    """Let others have the name of a job that is deleted; until then it is taken.
+
+    Somebody else may have deleted the job before, and another one have its name since: that keeps it.
+    """
+    key = spec_key(parts.address.job)
+    try:
+        stored = JobSpec.from_bytes(memoryview(parts.store.get(key)))
+    except MissingTileError:
+        return
+    except LinnetError:  # nobody could run what lies there
+        parts.store.delete([key])
+        return
+    if stored.identity == spec.identity:
+        parts.store.delete([key])
 
 
 def abandon(parts: Parts) -> None:

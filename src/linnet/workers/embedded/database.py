@@ -277,13 +277,20 @@ class Database:
                 self._gate = -1
 
     def drop(self) -> None:
-        """Remove the file."""
-        self.close()
-        for suffix in ("", "-wal", "-shm", ".damaged"):
+        """Remove the file, unless another one lies there meanwhile: that is of another job.
+
+        As long as this one is open, no other has its number.
+        """
+        with self._mutex:
+            if self._gate < 0 or (self.path.exists() and self.is_gone()):
+                self.close()
+                return
+            for suffix in ("", "-wal", "-shm", ".damaged"):
+                with suppress(FileNotFoundError):
+                    os.unlink(f"{self.path}{suffix}")
             with suppress(FileNotFoundError):
-                os.unlink(f"{self.path}{suffix}")
-        with suppress(FileNotFoundError):
-            os.unlink(self.path.with_suffix(".lock"))
+                os.unlink(self.path.with_suffix(".lock"))
+            self.close()
 
 
 def _growing() -> Generator[float]:

@@ -150,8 +150,11 @@ class Upkeep:
             before = 0
         now = self._database.now()
         with self._database.writing() as tables:
-            if self._owner(tables) not in (None, self._identity):
-                raise AddressError(f"{self.url} holds another job, of the same name; was this one deleted?")
+            anothers = self._owner(tables) not in (None, self._identity)
+        if anothers:
+            self._database.close()  # whatever is done here from now on would be done to that job
+            raise AddressError(f"{self.url} holds another job, of the same name; was this one deleted?")
+        with self._database.writing() as tables:
             self._begin_job(tables, total, total - len(waiting))
             newest = max(before, *(token >> 32 for _, token in done), 0)
             tables.execute("UPDATE job SET epoch = ?, rebuilt = ?", (newest + EPOCHS_BEYOND, known))

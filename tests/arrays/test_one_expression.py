@@ -352,12 +352,12 @@ ERRORS = {
     ),
     "solve": (
         lambda: linalg.solve(lazy(broken(A, np.s_[:, 20], 0.0)), lazy(B)) - 1,
-        "the matrix is singular: after exchanges of rows: its leading minor of order 21 is zero "
+        "the matrix is singular: after row exchanges, its leading minor of order 21 is zero "
         "(row 4 of tile (2, 2))",
     ),
     "inv": (
         lambda: linalg.inv(lazy(broken(A, np.s_[:, 9], 0.0))),
-        "the matrix is singular: after exchanges of rows: its leading minor of order 10 is zero "
+        "the matrix is singular: after row exchanges, its leading minor of order 10 is zero "
         "(row 1 of tile (1, 1))",
     ),
     "solve_triangular": (

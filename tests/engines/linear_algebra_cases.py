@@ -251,12 +251,12 @@ ERRORS = {
     ),
     "solve": (
         lambda a: linalg.solve(without(a.x, 20), a.b) - 1,
-        "the matrix is singular: after exchanges of rows: its leading minor of order 21 is zero "
+        "the matrix is singular: after row exchanges, its leading minor of order 21 is zero "
         "(row 4 of tile (1, 1))",
     ),
     "inverse": (
         lambda a: linalg.inv(without(a.stored, 9)[:50, :50], tile=TILE),
-        "the matrix is singular: after exchanges of rows: its leading minor of order 10 is zero "
+        "the matrix is singular: after row exchanges, its leading minor of order 10 is zero "
         "(row 9 of tile (0, 0))",
     ),
     "triangle": (

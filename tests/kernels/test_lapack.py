@@ -209,7 +209,7 @@ def test_errors_name_the_matrix_of_the_stack_and_the_minor():
     bad[2, 2] = 0
     with pytest.raises(
         MatrixError,
-        match=r"^matrix \(2, 1\) of the stack: the matrix is singular: after exchanges of rows: its leading "
+        match=r"^matrix \(2, 1\) of the stack: the matrix is singular: after row exchanges, its leading "
         r"minor of order 3 is zero \(row 2 of tile \(0, 0\)\)$",
     ):
         lapack.solve(np.stack([good, bad])[None], np.ones((1, 2, 4, 1)), 2, 0)

@@ -107,7 +107,7 @@ def test_the_first_zero_is_named(values, tile, exchanges):
     with pytest.raises(MatrixError) as caught:
         check_pivots(pieces, exchanges=exchanges, stack=(3, 1))
     assert str(caught.value) == (
-        f"matrix (3, 1) of the stack: the matrix is singular: {'after exchanges of rows: ' if exchanges else ''}"
+        f"matrix (3, 1) of the stack: the matrix is singular: {'after row exchanges, ' if exchanges else ''}"
         f"its leading minor of order {first + 1} is zero (row {first % tile} of tile ({first // tile}, "
         f"{first // tile}))"
     )

@@ -74,7 +74,7 @@ def check_pivots(
         zeros = np.flatnonzero(piece == 0)
         if len(zeros):
             raise MatrixError(
-                f"{of_stack(stack)}the matrix is singular: {'after exchanges of rows: ' if exchanges else ''}"
+                f"{of_stack(stack)}the matrix is singular: {'after row exchanges, ' if exchanges else ''}"
                 f"its leading minor of order {start + zeros[0] + 1} is zero "
                 f"(row {zeros[0]} of tile ({number}, {number}))"
             )

@@ -145,3 +145,43 @@ def test_other_small_ones() -> None:
     same(np.average, Pair(np.zeros((0, 0, 3)), 1), axis=-2, weights=Pair(np.zeros(0), 1))
     with pytest.raises(TypeError, match="arrays of objects"):
         np.correlate(ln.asarray(np.array([1, 2, 3], "m8[s]"), chunks=2), np.array([1, 2], "u8"))
+
+
+DURATIONS = np.array([[1, 5, -2], [7, 0, 3], [4, 4, 9]], "m8[s]")
+
+
+@pytest.mark.parametrize("other", ["m8[s]", "m8[ms]", "i8", "i1", "?"])
+@pytest.mark.parametrize("function", [np.dot, np.inner, np.vdot, lambda a, b: np.tensordot(a, b, 1)])
+def test_products_of_durations_are_products_of_their_counts(function: Any, other: str) -> None:
+    x, y = Pair(DURATIONS, 2), Pair(np.arange(-3, 6).reshape(3, 3).astype(other), 2)
+    same(function, x, y)
+    same(function, y, x)
+    same(function, Pair(DURATIONS[0], 2), Pair(np.arange(3).astype(other), 1))
+
+
+@pytest.mark.parametrize("other", ["f8", "u8", "c16"])
+@pytest.mark.parametrize("chunks", [2, 3])
+def test_products_of_durations_that_would_be_objects_are_refused(other: str, chunks: int) -> None:
+    x = ln.asarray(np.array([1, "NaT", 3], "m8[s]"), chunks=chunks)
+    for function in (np.dot, np.inner, np.vdot, lambda a, b: np.tensordot(a, b, 1)):
+        with pytest.raises(TypeError, match=r"products of .*divide durations by one of them first"):
+            function(x, np.ones(3, other))
+
+
+@pytest.mark.parametrize("order", [2, -2, "nuc", 1, "fro"])
+def test_norms_of_durations(order: Any) -> None:
+    same(np.linalg.norm, Pair(DURATIONS, 2), order)
+
+
+def test_durations_are_not_among_unsigned_integers() -> None:
+    same(np.isin, Pair(np.arange(5, dtype="u8"), 2), DURATIONS[0])
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_matrices_have_no_least_squares_and_no_condition(value: float) -> None:
+    matrix = np.array([[1.0, 2.0], [3.0, value]])
+    assert ln.linalg.cond(ln.asarray(matrix)).compute() == np.inf == np.linalg.cond(matrix)
+    with pytest.raises(np.linalg.LinAlgError, match="did not converge in Linear Least Squares"):
+        ln.compute(ln.linalg.lstsq(ln.asarray(matrix), np.ones(2)))
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        ln.linalg.svdvals(ln.asarray(np.pad(matrix, 2), chunks=2)).compute()

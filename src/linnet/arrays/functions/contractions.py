@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import string
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 from typing import cast as cast_to
 
 import numpy as np
@@ -22,6 +23,7 @@ from linnet.arrays.functions import contraction_order
 if TYPE_CHECKING:
     from linnet.arrays.array import Array
 
+F = TypeVar("F", bound=Callable[..., Any])
 _LETTERS = string.ascii_letters
 
 _FEW_PRODUCTS = 1 << 21
@@ -35,6 +37,52 @@ def _typed(*items: Any) -> tuple[list[Node], np.dtype[Any]]:
         if node.dtype.kind not in "biufc":
             raise TypeError(f"products of {node.dtype} are not defined; convert to numbers first")
     return nodes, np.result_type(*(node.dtype for node in nodes))
+
+
+def _kind(item: Any) -> str:
+    return getattr(getattr(item, "dtype", None), "kind", "")
+
+
+def _check_durations(*dtypes: np.dtype[Any]) -> None:
+    """Durations are multiplied with one another and with whole numbers: by their counts."""
+    try:
+        np.result_type(*dtypes)
+    except TypeError:
+        raise TypeError(
+            f"products of {' and '.join(map(str, dtypes))} are not defined (NumPy makes Python objects of them); "
+            "divide durations by one of them first: x / np.timedelta64(1, 's')"
+        ) from None
+
+
+def _by_counts(function: Any, a: Any, b: Any, *others: Any) -> Any:
+    """A sum of products of durations as that of their counts, whatever their units; it has none, as in NumPy."""
+    _check_durations(a.dtype, b.dtype)
+    counts = (each.view(np.int64) if each.dtype.kind == "m" else each.astype(np.int64) for each in (a, b))
+    return function(*counts, *others).view("m8")
+
+
+def _of_durations(function: F) -> F:
+    """Let a function of two arrays take durations too."""
+
+    @functools.wraps(function)
+    def call(a: Any, b: Any, *others: Any, **keywords: Any) -> Any:
+        pair = [each if isinstance(each, ArrayBase) else wrap(as_node(each)) for each in (a, b)]
+        if "m" not in [each.dtype.kind for each in pair] or not all(each.ndim for each in pair):
+            return function(a, b, *others, **keywords)
+        return _by_counts(functools.partial(function, **keywords), *pair, *others)
+
+    return cast_to("F", call)
+
+
+def _straight(function: Any) -> Any:
+    """NumPy's function, but refusing what would become Python objects."""
+
+    def call(a: Any, b: Any, *others: Any, **keywords: Any) -> Any:
+        if _kind(a) == "m" or _kind(b) == "m":
+            _check_durations(*(np.asarray(each).dtype for each in (a, b)))
+        return function(a, b, *others, **keywords)
+
+    return call
 
 
 def _single(node: Node, letters: str, lengths: dict[str, int]) -> tuple[Node, str]:
@@ -88,7 +136,8 @@ def _finished(node: Node, out: Any = None) -> Any:
     return out
 
 
-@chunked(np.tensordot)
+@chunked(np.tensordot, small=_straight(np.tensordot))
+@_of_durations
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     """The sum of products over the given axes of both."""
     (a, b), common = _typed(x1, x2)
@@ -130,7 +179,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     return wrap(_product([letters[ndim - a.ndim :], letters[ndim - b.ndim :]], [a, b], made, common))
 
 
-@chunked(np.dot)
+@chunked(np.dot, small=_straight(np.dot))
+@_of_durations
 def dot(a: Any, b: Any, out: Any = None) -> Array:
     """NumPy's dot: the last axis of `a` with the last but one of `b`."""
     (x, y), common = _typed(a, b)
@@ -148,7 +198,8 @@ def dot(a: Any, b: Any, out: Any = None) -> Array:
     return _finished(node, out)
 
 
-@chunked(np.inner)
+@chunked(np.inner, small=_straight(np.inner))
+@_of_durations
 def inner(a: Any, b: Any, /) -> Array:
     """The sum of products over the last axes of both."""
     (x, y), _ = _typed(a, b)
@@ -167,7 +218,8 @@ def outer(a: Any, b: Any, out: Any = None) -> Array:
     return _finished(apply(np.multiply, columns, rows).__node__, out)
 
 
-@chunked(np.vdot)
+@chunked(np.vdot, small=_straight(np.vdot))
+@_of_durations
 def vdot(a: Any, b: Any, /) -> Array:
     """The inner product of all elements; the first array is conjugated."""
     x, y = (wrap(as_node(each)).reshape(-1) for each in (a, b))

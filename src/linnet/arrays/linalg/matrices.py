@@ -135,8 +135,9 @@ def matrices(a: Any, name: str = "a") -> Any:
 
 
 def floating(array: Any, *others: Any) -> Any:
-    """An array in the dtype in which BLAS computes with it, and with others."""
-    dtype = promote(array.dtype, *(each.dtype for each in others))
+    """An array in the dtype in which BLAS computes with it, and with others. Durations count as integers."""
+    dtypes = [each.dtype for each in (array, *others)]
+    dtype = promote(*(np.dtype(np.int64) if each.kind == "m" else each for each in dtypes))
     return array if array.dtype == dtype else array.astype(dtype)
 
 

@@ -226,7 +226,7 @@ def isin_tile(x: Tile, test: Tile) -> Tile:
     >>> isin_tile(np.array([1, 2, 3]), np.array([3, 1]))
     array([ True, False,  True])
     """
-    if x.dtype.kind in "iu" and np.result_type(x, test).kind == "f" and test.dtype.kind in "iu":
+    if x.dtype.kind in "iu" and test.dtype.kind in "iu" and np.result_type(x, test).kind == "f":
         # Together they would be rounded: what does not fit equals nothing here.
         limits = np.iinfo(x.dtype)
         test = test[(test >= limits.min) & (test <= limits.max)].astype(x.dtype)

@@ -385,12 +385,16 @@ def _cond(a: Array, *, smallest: bool) -> Array:
     values = np.linalg.svd(a, compute_uv=False)
     if values.ndim == 1 and 0 < values[-1] < np.inf:  # what may be out of the way is not
         return values[-1:] / values[:1] if smallest else values[:1] / values[-1:]
-    return condition_from(values, smallest)
+    found = condition_from(values, smallest)
+    without_nan = ~np.isnan(a).any(axis=(-2, -1))[..., None]  # then what is not finite counts as singular
+    return np.where(np.isnan(found) & without_nan, found.dtype.type(np.inf), found)
 
 
 def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array, Array]:
     """The shortest solution, sums of squares of what it leaves, the rank, the singular values."""
     u, values, vh = np.linalg.svd(a, full_matrices=False)
+    if np.isnan(values).any():
+        raise LinAlgError("SVD did not converge in Linear Least Squares; is every element of the matrix finite?")
     counts = counting(values, relative)
     x = vh.conj().mT @ (inverted(values, counts)[..., None] * (u.conj().mT @ b))
     sums = (np.abs(b - a @ x) ** 2).sum(axis=-2)

@@ -394,7 +394,9 @@ def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array,
     """The shortest solution, sums of squares of what it leaves, the rank, the singular values."""
     u, values, vh = np.linalg.svd(a, full_matrices=False)
     if np.isnan(values).any():
-        raise LinAlgError("SVD did not converge in Linear Least Squares; is every element of the matrix finite?")
+        raise LinAlgError(
+            "SVD did not converge in Linear Least Squares; is every element of the matrix finite?"
+        )
     counts = counting(values, relative)
     x = vh.conj().mT @ (inverted(values, counts)[..., None] * (u.conj().mT @ b))
     sums = (np.abs(b - a @ x) ** 2).sum(axis=-2)

@@ -49,13 +49,13 @@ def _check_durations(*dtypes: np.dtype[Any]) -> None:
         np.result_type(*dtypes)
     except TypeError:
         raise TypeError(
-            f"products of {' and '.join(map(str, dtypes))} are not defined (NumPy makes Python objects of them); "
-            "divide durations by one of them first: x / np.timedelta64(1, 's')"
+            f"products of {' and '.join(map(str, dtypes))} are not defined (NumPy makes Python objects of "
+            "them); divide durations by one of them first: x / np.timedelta64(1, 's')"
         ) from None
 
 
 def _by_counts(function: Any, a: Any, b: Any, *others: Any) -> Any:
-    """A sum of products of durations as that of their counts, whatever their units; it has none, as in NumPy."""
+    """A sum of products of durations: that of their counts, whatever their units, without a unit."""
     _check_durations(a.dtype, b.dtype)
     counts = (each.view(np.int64) if each.dtype.kind == "m" else each.astype(np.int64) for each in (a, b))
     return function(*counts, *others).view("m8")

@@ -30,3 +30,21 @@ def report_metric(x: int) -> int:
             file.flush()
             time.sleep(0.1 if x > 5 else 0.0)
     return x
+
+
+def square_of(x: float, trial: int) -> dict[str, Any]:
+    """The square of x, for one trial of a study."""
+    return {"square": x * x}
+
+
+def count_up(steps: int) -> dict[str, Any]:
+    """Adds numbers, one in a while, and keeps how far it came."""
+    from linnet.fleet import Checkpoint
+
+    with Checkpoint() as kept:
+        begun, total, done = kept.load([0, 0, 0])
+        for step in range(begun, steps):
+            time.sleep(0.05)
+            total, done = total + step, done + 1
+            kept.save([step + 1, total, done])
+    return {"total": total, "begun_at": begun, "done": done}

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pytest
 
 import linnet as ln
 from linnet.errors import FileMissingError, InputError, JobError
-from linnet.fleet import Bag, Fleet, Local, Simulated
+from linnet.fleet import Bag, Fleet, Local, Simulated, Trials
 
 HERE = str(Path(__file__).parent)
 
@@ -211,6 +212,52 @@ def test_a_search_asks_and_tells(tmp_path):
     table = bag.run(Fleet([Local(2)])).table()
     assert len(table) == 5
     assert search.low <= np.sqrt(2) <= search.high
+
+
+def test_a_study_that_asks_and_tells_as_optuna_does(tmp_path):
+    class Study:
+        """Trials with numbers, told by number: what Optuna's `Study` does."""
+
+        def __init__(self) -> None:
+            self.told: dict[int, Any] = {}
+            self.asked = 0
+
+        def ask(self) -> Any:
+            self.asked += 1
+            return SimpleNamespace(number=self.asked - 1)
+
+        def tell(self, trial: int, values: Any = None, state: Any = None, skip_if_finished: bool = False):
+            assert skip_if_finished or trial not in self.told
+            self.told.setdefault(trial, values if state is None else state)
+
+    study = Study()
+    # The third fails: no such function can square a text.
+    space = lambda trial: {"x": "a text" if trial.number == 2 else trial.number}  # noqa: E731
+    value = lambda result: result["square"]  # noqa: E731
+    bag = Bag("bag_jobs:square_of", search=Trials(study, space, 5, value), folder=tmp_path / "bag", retries=0)
+    bag.run(Fleet([Local(2)]))
+    assert [study.told[i] for i in (0, 1, 3, 4)] == [0, 1, 9, 16]
+    assert "FAIL" in str(study.told[2])
+    again = Study()  # another process that goes on is told what came before
+    Bag.open(tmp_path / "bag", search=Trials(again, space, 5, value)).resume()
+    assert again.asked == 0
+    assert again.told[4] == 16
+    with pytest.raises(InputError, match="ask\\(\\) and tell"):
+        Trials(3, space, 5)
+
+
+def test_every_job_has_the_names_of_the_command(tmp_path):
+    with pytest.raises(InputError, match="the command has {y}"):
+        Bag("echo {x} {y}", [{"x": 1, "y": 2}, {"x": 1}], folder=tmp_path / "bag")
+
+
+def test_a_server_that_may_be_taken_away_soon_gets_no_more_jobs(tmp_path):
+    job = """echo "\\"$LINNET_SERVER\\"" > $LINNET_RESULT
+    touch $(dirname $LINNET_RESULT)/../../servers/$LINNET_SERVER/rebalance; sleep 0.3"""
+    bag = Bag(["sh", "-c", job], {"x": [1, 2, 3]}, folder=tmp_path / "bag")
+    table = bag.run(Fleet([Local(1)])).table()
+    assert len(set(table["result"])) == 3  # each recommended itself away after its job
+    assert table["preemptions"] == [0, 0, 0]
 
 
 def test_tables_leave_as_csv_arrow_and_pandas(tmp_path):

@@ -81,7 +81,8 @@ def test_the_course_is_the_optimum():
                 return 1e6
             used = 0 if used == 1 and not spot else used
             chance = 1 - goes if spot else comes
-            choices = [int(course[tick, left, used, spot])] if follow else ([0, 1, 2] if spot else [0, 2])
+            best = int(course[tick, left]) >> 2 * (2 * used + spot) & 3
+            choices = [min(best, 2)] if follow else ([0, 1, 2] if spot else [0, 2])
             return min(
                 (0.0, task.spot_price, 1.0)[server]
                 + chance * v(tick + 1, then(left, server, used), server, 1)
@@ -94,6 +95,21 @@ def test_the_course_is_the_optimum():
 
     assert expected(follow=True) == pytest.approx(expected(follow=False))
     assert max(expected(follow=True)) < 4
+
+
+@pytest.mark.parametrize("seconds", [195, 61, 5000])
+def test_any_gap_between_ticks_meets_deadlines_and_looks_no_closer_than_ten_minutes(seconds: float):
+    random = np.random.default_rng(int(seconds))
+    for work, deadline, overhead in ((3.0, 5.0, 0.2), (4.0, 9.5, 0.3)):
+        for _ in range(4):
+            lengths = np.ceil(random.exponential(1.5 * 3600 / seconds, 400)).astype(int)
+            line = trace("".join("01"[i % 2] * int(each) for i, each in enumerate(lengths)), seconds)
+            line["data"] = line["data"][: int(12 * 3600 / seconds)]
+            run = simulate_deadline(line, work, deadline, overhead)
+            assert run.finished
+            assert run.hours <= deadline + 1e-9
+    stages, parts = _course(Task(24.0, 48.0, 0.2, 1 / 3, 61 / 3600), 0.1, 0.1).shape
+    assert stages * parts * 2 < 500_000  # bytes: hundreds of these are kept
 
 
 def test_ours_is_cheaper_where_spot_comes_and_goes():

@@ -270,3 +270,35 @@ def test_plans_show_alternatives_with_quantiles(tmp_path):
         plan.cost.quantile(2)
     with pytest.raises(InputError, match="no server can be asked for"):
         Bag("echo", {"x": [1]}, cores=99, hours=1.0, folder=tmp_path / "big").plan(fleet)
+
+
+@pytest.mark.parametrize(
+    "rules", [Rules(hours=6.0), Rules(hours=2.0, fraction=0.8), Rules(hours=3.0, deadline=40.0)]
+)
+def test_the_quick_way_decides_what_the_general_one_does(rules: Rules, monkeypatch: pytest.MonkeyPatch):
+    model = FittedModel(Exponential(1 / 9), cap=24)
+    offer = Offer("s", "s", price=1.0, limit=7, boot=0.1, model=model)
+    hours = np.random.default_rng(3).uniform(0.5, 6.0, 60).tolist()
+    quick = simulate_bag(rules, [offer], hours, seed=4)
+    monkeypatch.setattr(Decider, "_one_kind", lambda self: None)
+    general = simulate_bag(rules, [offer], hours, seed=4)
+    assert quick.decider._only == 0
+    assert general.decider._only is None
+    assert (quick.cost, quick.hours, quick.done, quick.dropped, quick.preemptions) == (
+        general.cost, general.hours, general.done, general.dropped, general.preemptions,
+    )  # fmt: skip
+    assert quick.state.lost_lives == general.state.lost_lives
+
+
+def test_lives_are_the_same_in_whatever_order_they_are_asked_for():
+    model = FittedModel(Exponential(0.2), cap=24)
+    there, back = Lives(model, 5, 1), Lives(model, 5, 1)
+    forward = [there(i) for i in range(3000)]
+    assert [back(i) for i in reversed(range(3000))][::-1] == forward
+    assert forward[:256] == np.asarray(model.sample(256, np.random.default_rng([5, 1, 0]))).tolist()
+
+
+def test_a_metric_that_is_no_number_is_the_worst():
+    others = [[(1, 1.0)], [(1, 2.0)], [(1, 3.0)]]
+    assert median_stopping([(1, float("nan"))], others)
+    assert not median_stopping([(1, 1.5)], [*others, [(1, float("nan"))], [(1, float("nan"))]])

@@ -27,15 +27,18 @@ from linnet.fleet.policies import median_stopping
 from linnet.fleet.pooling import Pooled
 from linnet.fleet.prices import Catalogue, Price
 from linnet.fleet.providers import EC2, Local, Provider, Simulated, Slurm
+from linnet.fleet.saving import Checkpoint, Saver
 from linnet.fleet.specification import span
 from linnet.fleet.status import Status
 from linnet.fleet.table import Table
+from linnet.fleet.trials import Trials
 
 __all__ = [
     "EC2",
     "Bag",
     "Candidate",
     "Catalogue",
+    "Checkpoint",
     "CheckpointPlan",
     "Comparison",
     "DeadlineRun",
@@ -51,12 +54,14 @@ __all__ = [
     "Pooled",
     "Price",
     "Provider",
+    "Saver",
     "Simulated",
     "Situation",
     "Slurm",
     "Spread",
     "Status",
     "Table",
+    "Trials",
     "median_stopping",
     "simulate_deadline",
     "span",

@@ -66,7 +66,9 @@ class Agent:
         self.here: str = os.path.join(self.folder, "servers", options["name"])
         self.orders: str = os.path.join(self.here, "orders")
         self.jobs = {}
+        self.savers = {}
         self.ending = {}
+        self.told: bool = False
         self.warned: bool = False
         self.last: bool = False
         self.born: float = time.monotonic()
@@ -87,7 +89,7 @@ class Agent:
         os.set_blocking(reader, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self.warn())
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "told", True))
         write(os.path.join(self.here, "pid"), json.dumps([os.getpid(), started(os.getpid())]))
         write(os.path.join(self.here, "up"), str(time.time()))
         while self.step():
@@ -98,6 +100,8 @@ class Agent:
     def step(self):
         """One look around; whether to go on."""
         self.collect()
+        if self.told:
+            self.warn()
         age = time.monotonic() - self.born
         life = self.options.get("life")
         if life is not None and age >= life - self.options.get("notice", 0):
@@ -152,11 +156,12 @@ class Agent:
         environment.update(order["environment"])
         environment.update(LINNET_SERVER=self.options["name"], LINNET_ATTEMPT=number)
         os.makedirs(environment["LINNET_CHECKPOINTS"], exist_ok=True)
+        argv = self.resume(number, order, environment) or order["argv"]
         out = open(os.path.join(place, "stdout"), "wb")
         err = open(os.path.join(place, "stderr"), "wb")
         try:
             child = subprocess.Popen(
-                order["argv"],
+                argv,
                 cwd=work,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -165,8 +170,8 @@ class Agent:
                 preexec_fn=os.setpgrp,
             )
         except OSError as error:
-            err.write(f"linnet: cannot run {order['argv'][0]!r}: {error}\n".encode())
-            self.say(number, 127, 0.0, f"cannot run {order['argv'][0]!r}: {error}")
+            err.write(f"linnet: cannot run {argv[0]!r}: {error}\n".encode())
+            self.say(number, 127, 0.0, f"cannot run {argv[0]!r}: {error}")
         else:
             self.jobs[number] = (child, time.monotonic())
             self.last: bool = self.last or bool(order.get("last"))
@@ -174,6 +179,48 @@ class Agent:
             out.close()
             err.close()
         discard(path)
+
+    def resume(self, number, order, environment):
+        """The command that goes on from the image of a process, if a tool saved one; remembers the tool."""
+        saver = order.get("saver")
+        if not saver:
+            return None
+        image = os.path.join(environment["LINNET_CHECKPOINTS"], "image")
+        first = number
+        whole = os.path.join(image, "attempt")
+        if os.path.exists(whole):
+            with open(whole) as file:
+                first = file.read()
+        self.savers[number] = (saver["save"], image, first)
+        return [part.replace("{folder}", image) for part in saver["restore"]] if first != number else None
+
+    def save(self, number):
+        """Let a tool save the process of a job, and end it: it goes on elsewhere."""
+        command, image, first = self.savers[number]
+        part, pid = image + ".part", str(self.jobs[number][0].pid)
+        shutil.rmtree(part, ignore_errors=True)
+        os.makedirs(part)
+        argv = [each.replace("{folder}", part).replace("{pid}", pid) for each in command]
+        with open(os.path.join(self.folder, "attempts", number, "stderr"), "ab") as log:
+            try:
+                saved = (
+                    subprocess.call(argv, stdout=log, stderr=log, timeout=self.options.get("save", 100)) == 0
+                )
+            except (OSError, subprocess.TimeoutExpired) as error:
+                saved = False
+                log.write(f"linnet: {argv[0]!r} did not save the job: {error}\n".encode())
+        if saved:
+            write(os.path.join(part, "attempt"), first)
+            shutil.rmtree(image, ignore_errors=True)
+            os.rename(part, image)
+            self.signal(number, signal.SIGKILL)
+
+    def fetch_result(self, number):
+        """A process that was restored wrote its result where it began."""
+        first = self.savers.pop(number, (None, None, number))[2]
+        old, new = (os.path.join(self.folder, "attempts", each, "result.json") for each in (first, number))
+        if first != number and os.path.exists(old) and not os.path.exists(new):
+            shutil.copy2(old, new)
 
     def collect(self):
         """Say of jobs that ended how they did."""
@@ -186,6 +233,7 @@ class Agent:
             del self.jobs[number]
             self.busy: float = time.monotonic()
             why = "stopped" if self.ending.pop(number, None) is not None else ""
+            self.fetch_result(number)
             if status == 0:
                 try:
                     with open(os.path.join(self.folder, "attempts", number, "result.json")) as file:
@@ -236,9 +284,13 @@ class Agent:
         """This server will be taken away: jobs may save what they can."""
         if not self.warned:
             self.warned: bool = True
-            for number in self.jobs:
-                self.signal(number, signal.SIGTERM)
             write(os.path.join(self.here, "warned"), str(time.time()))
+            for number in self.jobs:
+                if number not in self.savers:
+                    self.signal(number, signal.SIGTERM)
+            for number in list(self.jobs):
+                if number in self.savers:
+                    self.save(number)
 
     def die(self):
         """Taken away: everything of this server is killed, without a word."""

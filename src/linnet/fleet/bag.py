@@ -19,6 +19,7 @@ from linnet.fleet.planning import Plan, make_plan
 from linnet.fleet.policies import STOP_RULES, AfterLoss, StopRule
 from linnet.fleet.records import Ended
 from linnet.fleet.rules import Rules
+from linnet.fleet.saving import Saver
 from linnet.fleet.specification import Command, Parameters, Program, digest, make_jobs
 from linnet.fleet.state import State
 from linnet.fleet.status import Status
@@ -50,8 +51,12 @@ class Bag:
     on_loss : "replenish", "smaller", "discard", or None for the best
     smallest : fewest cores with which a job can go on after a loss
     stop : "median", or a function (own metric, others' metrics) -> bool: which jobs are hopeless
-    search : an object with `ask()` and `tell(parameters, result)` that makes jobs while the bag runs
+    search : an object with `ask()` and `tell(parameters, result)` that makes jobs while the bag runs; if it
+        has `failed(parameters)`, that is called for jobs without a result. `linnet.fleet.Trials` makes one of
+        a study of Optuna
     seed : of samples and of the order of jobs
+    checkpoint : hours that saving its state takes a job; it is told when to (`linnet.fleet.Checkpoint`)
+    saver : a tool that saves the process of a job before its server goes: "criu", or a `linnet.fleet.Saver`
 
     A job finds its parameters in `LINNET_PARAMETERS` (JSON), writes its result as JSON to the file
     `LINNET_RESULT` (a
@@ -91,7 +96,10 @@ class Bag:
         stop: str | StopRule | None = None,
         search: Search | None = None,
         seed: int = 0,
+        checkpoint: float | None = None,
+        saver: str | Mapping[str, Any] | Saver | None = None,
     ) -> None:
+        self.saver: Saver | None = Saver.of(saver)
         self.program: Program = Program.of(command)
         self.rules: Rules = Rules(
             cores,
@@ -105,6 +113,7 @@ class Bag:
             on_loss,
             smallest,
             stop=None if stop is None else _rule_name(stop),
+            checkpoint=checkpoint,
         )
         self.seed: int = seed
         self.search: Search | None = search
@@ -113,7 +122,7 @@ class Bag:
         )
         if not jobs and search is None:
             raise InputError("the bag has no jobs")
-        for job in jobs[:1]:
+        for job in jobs:
             self.program.check(job)
         _check_names(jobs)
         self.files: list[Path] = [_present(each) for each in files]
@@ -131,6 +140,7 @@ class Bag:
             "files": [str(each) for each in self.files],
             "seed": self.seed,
             "searched": self.search is not None,
+            **({} if self.saver is None else {"saver": self.saver.to_json()}),
         }
 
     def _compare(self) -> None:
@@ -139,7 +149,8 @@ class Bag:
         if found.get("digest") == self._digest:
             return
         mine = self._specification()
-        differs = [key for key in ("rules", "files", "seed", "searched") if found.get(key) != mine[key]]
+        compared = ("rules", "files", "seed", "searched", "saver")
+        differs = [key for key in compared if found.get(key) != mine.get(key)]
         theirs = found.get("program", {})
         if (theirs.get("argv"), theirs.get("function")) != (list(self.program.argv), self.program.function):
             differs.append("command")
@@ -173,6 +184,7 @@ class Bag:
         bag.rules = Rules(**found["rules"])
         bag.files = [Path(each) for each in found["files"]]
         bag.seed, bag.search = found["seed"], search
+        bag.saver = Saver.of(found.get("saver"))
         bag._digest = found["digest"]
         bag._jobs = []
         bag.storage = storage
@@ -270,7 +282,7 @@ class Bag:
             inputs = [str(each) for each in sorted((self.folder / "inputs").iterdir())]
             controller = Controller(
                 self.storage, self.program, rules, fleet, inputs=inputs, rule=_rule(self.rules.stop),
-                search=self.search, seed=self.seed,
+                search=self.search, seed=self.seed, saver=self.saver,
                 progress=None if progress is None else _Progress(progress, self),
             )  # fmt: skip
             controller.run()

@@ -114,6 +114,36 @@ def plan_checkpoints(
     )
 
 
+COARSE = 60
+"""Steps of a plan that is made while servers wait for it."""
+
+
+def checkpoint_intervals(
+    model: Model, work: float, cost: float, restart: float, age: float
+) -> tuple[float, ...] | None:
+    """Hours between checkpoints for a job that begins now, quickly; None if no server lives that long.
+
+    Work and age are taken to a twentieth of the work, and plans are kept.
+    """
+    unit = work / 20
+    if float(np.asarray(model.survival(age))) == 0:
+        return None
+    key = id(model), round(work, 3), cost, restart, round(age / unit)
+    if key not in _plans:
+        if len(_plans) >= 500:
+            _plans.clear()
+        about = min(round(age / unit) * unit, age)
+        # The model is kept with the plan, so that no other one gets its number.
+        _plans[key] = (
+            model,
+            model.checkpoints(work, cost, restart, about, max(1 / 60, work / COARSE)).intervals,
+        )
+    return _plans[key][1]
+
+
+_plans: dict[tuple[int, float, float, float, int], tuple[Model, tuple[float, ...]]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """What doing some parts at some ages leads to; an axis of ages and one of parts."""

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from linnet.errors import InputError, JobError
+from linnet.fleet.checkpoints import checkpoint_intervals
 from linnet.fleet.deciding import Decider
 from linnet.fleet.fleet import Fleet
 from linnet.fleet.model_text import model_from_json, model_to_json
@@ -46,6 +47,7 @@ from linnet.fleet.records import (
     Warned,
 )  # fmt: skip
 from linnet.fleet.rules import Rules
+from linnet.fleet.saving import Saver, saved_hours
 from linnet.fleet.specification import Program
 from linnet.fleet.state import State
 from linnet.fleet.storage import Storage
@@ -82,8 +84,10 @@ class Controller:
         rule: StopRule | None = None,
         search: Search | None = None,
         seed: int = 0,
+        saver: Saver | None = None,
         progress: Callable[[Controller], None] | None = None,
     ) -> None:
+        self.saver: Saver | None = saver
         self.storage: Storage = storage
         self.program: Program = program
         self.rules: Rules = rules
@@ -108,6 +112,7 @@ class Controller:
         self._read: dict[int, int] = {}
         self._where = {number: self.name(each.servers[0]) for number, each in self.state.running.items()}
         self._numbers: list[int] = []
+        self._told_failures: set[int] = set()
 
     def _begun(self) -> float:
         found = self.storage.get("epoch")
@@ -166,6 +171,7 @@ class Controller:
             reopened = Reopened(self.now())
             self.state.apply(reopened)
             self.storage.write([reopened])
+        self._tell_what_was()
         if self.state.closed is not None and not self.state.live:
             return
         seen = self._seen()
@@ -181,6 +187,12 @@ class Controller:
             if server in self.state.live and not (self.storage.attempt(number) / "exit.json").exists():
                 self._where[number] = self.name(server)
                 self._stop_attempt(number)
+
+    def _tell_what_was(self) -> None:
+        """A search that goes on with a bag does not know what came before."""
+        if self.search is not None:
+            for job, result in self.storage.results().items():
+                self.search.tell(self.storage.parameters(job), result)
 
     def _was_up(self, server: int) -> bool:
         folder = self.place.server(self.name(server))
@@ -256,7 +268,8 @@ class Controller:
                 events.append(Lost(now, number, found.why or "it is gone"))
             elif found.condition == "refused":
                 events.append(Refused(now, number, found.why))
-            elif not server.warned and (folder / "warned").exists():
+            elif not server.warned and ((folder / "warned").exists() or (folder / "rebalance").exists()):
+                # Also on a recommendation to rebalance: what runs goes on, and no more comes.
                 events.append(Warned(now, number))
         self._end_orphans(seen)
 
@@ -324,6 +337,7 @@ class Controller:
             return
         for job, _, text in rows:
             self.search.tell(self.storage.parameters(job), None if text is None else json.loads(text))
+        self._tell_failures()
         room = sum(
             (each.limit or 1) * slots for each, slots in zip(self.offers, self.state.slots, strict=True)
         )
@@ -335,6 +349,18 @@ class Controller:
             self._add([dict(found)], events, new)
             for event in events[before:]:
                 self.state.apply(event)
+
+    def _tell_failures(self) -> None:
+        """Say which jobs will have no result, to a search that wants to know."""
+        failed = getattr(self.search, "failed", None)
+        state = self.state
+        over = state.failed + state.dropped + state.stopped
+        if failed is None or over == len(self._told_failures):
+            return
+        for number, job in state.jobs.items():
+            if job.state in ("failed", "dropped", "stopped") and number not in self._told_failures:
+                self._told_failures.add(number)
+                failed(self.storage.parameters(number))
 
     # ---- acting
 
@@ -391,13 +417,35 @@ class Controller:
         }
         if self.program.path:
             environment["LINNET_PATH"] = self.program.path
-        order = {"argv": self.program.command(parameters), "environment": environment, "inputs": self.inputs}
+        if (plan := self._checkpoint_plan(job, servers)) is not None:
+            environment["LINNET_CHECKPOINT_PLAN"] = ",".join(f"{each:.6g}" for each in plan)
+        order: dict[str, Any] = {
+            "argv": self.program.command(parameters), "environment": environment, "inputs": self.inputs,
+        }  # fmt: skip
+        if self.saver is not None:
+            order["saver"] = self.saver.to_json()
         self._where[attempt] = self.name(servers[0])
         folder = self.place.server(self._where[attempt]) / "orders"
         folder.mkdir(parents=True, exist_ok=True)
         part = folder / f"{attempt}.part"
         part.write_text(json.dumps(order), encoding="utf-8")
         part.rename(folder / f"{attempt}.json")
+
+    def _checkpoint_plan(self, job: int, servers: Sequence[int]) -> list[float] | None:
+        """Hours of the clock between checkpoints, for what is left of a job on a server of this age."""
+        server = self.state.servers[servers[0]]
+        offer = self.offers[server.offer]
+        work = self.decider.length(server.offer)
+        if self.rules.checkpoint is None or offer.model is None or work is None:
+            return None
+        speed = self.fleet.speed
+        left = work - saved_hours(self.storage.folder / "checkpoints" / str(job)) * speed
+        if left <= 0:
+            return None
+        found = checkpoint_intervals(
+            offer.model, left, self.rules.checkpoint, offer.boot, self.now() - server.launched
+        )
+        return None if found is None else [each / speed for each in found]
 
     def _stop_attempt(self, attempt: int) -> None:
         name = self._where.pop(attempt, None)

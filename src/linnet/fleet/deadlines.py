@@ -19,6 +19,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil, log
 from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias
 
@@ -94,6 +95,16 @@ class Situation:
         """Whether only on-demand, from now on, is sure to meet the deadline."""
         return self.left + self.task.margin >= self.task.deadline - self.elapsed - EPSILON
 
+    def is_safe(self, server: Server) -> bool:
+        """Whether on-demand, begun at the next tick, would still meet the deadline, should spot go then."""
+        task, left = self.task, self.left
+        if server == "on-demand":
+            return True
+        if server == "spot":
+            left -= max(0.0, task.tick - (self.starting if self.server == "spot" else task.overhead))
+        rest = task.deadline - self.elapsed - task.tick
+        return left <= EPSILON or left + task.overhead <= rest + EPSILON
+
 
 Policy: TypeAlias = Callable[[Situation], Server]
 
@@ -138,17 +149,30 @@ def uniform_progress(now: Situation) -> Server:
 
 
 def cheapest_course(now: Situation) -> Server:
-    """The optimum under the rates at which spot has come and gone so far."""
+    """The optimum under the rates at which spot has come and gone so far, if it cannot miss the deadline."""
     task = now.task
     went, stayed, came, away = now.changes
     hour = 1 / task.tick
     goes = (went + PRIOR) / (went + stayed + PRIOR * MEAN_PRESENT * hour)
     comes = (came + PRIOR) / (came + away + PRIOR * MEAN_ABSENT * hour)
-    course = _course(task, _nearest(goes), _nearest(comes))
-    at = round(now.elapsed / task.tick)
-    parts = int(np.ceil((now.left + now.starting) / task.tick * PARTS - 1e-6))
-    left = min(parts, course.shape[1] - 1)
-    return SERVERS[int(course[at, left, SERVERS.index(now.server), int(now.spot)])]
+    ticks = stage_ticks(task)
+    course = _course(task, _nearest(1 - (1 - goes) ** ticks), _nearest(1 - (1 - comes) ** ticks))
+    stage = ticks * task.tick
+    at = len(course) - int((task.deadline - now.elapsed) / stage + EPSILON)
+    left = ceil((now.left + now.starting) / stage * PARTS - 1e-6)
+    if at >= len(course) or left >= course.shape[1]:
+        best = _UNSURE
+    else:
+        best = int(course[at, left]) >> 2 * (2 * SERVERS.index(now.server) + int(now.spot)) & 3
+    wanted: tuple[Server, ...] = ("spot", "nothing") if best == _UNSURE else (SERVERS[best],)
+    for each in wanted:
+        if (
+            (each != "spot" or now.spot)
+            and (best != _UNSURE or now.server != "on-demand")
+            and now.is_safe(each)
+        ):
+            return each
+    return "on-demand"
 
 
 POLICIES: dict[str, Policy] = {
@@ -160,49 +184,63 @@ PRIOR = 0.5
 """Changes that count as seen before the start, at the usual rates."""
 MEAN_PRESENT, MEAN_ABSENT = 4.0, 3.0
 """Hours spot usually stays, and stays away, before anything was seen."""
+STAGE = 1 / 6
+"""Hours between two decisions of the dynamic program, about: whole ticks, and at least one."""
 PARTS = 5
-"""Parts of a tick in which the dynamic program counts work."""
-_RATES = np.geomspace(0.002, 0.7, 14)
+"""Parts of a stage in which the dynamic program counts work."""
+_RATES: list[float] = np.geomspace(0.002, 0.7, 14).tolist()
 _NEVER = 1e6
+_UNSURE = 3
+
+
+def stage_ticks(task: Task) -> int:
+    """Ticks in a stage of the dynamic program: it looks no closer than ten minutes, whatever the trace."""
+    return max(1, round(STAGE / task.tick))
 
 
 def _nearest(rate: float) -> float:
     """One of a few rates, so that few dynamic programs are solved."""
-    return float(_RATES[int(np.argmin(np.abs(np.log(_RATES / min(max(rate, 1e-6), 1.0)))))])
+    place = round(log(min(max(rate, _RATES[0]), _RATES[-1]) / _RATES[0]) / log(_RATES[1] / _RATES[0]))
+    return _RATES[place]
 
 
-@lru_cache(maxsize=256)
-def _course(task: Task, goes: float, comes: float) -> NDArray[np.uint8]:
-    """The best server by tick, parts of work left, server in use, and whether there is spot.
+@lru_cache(maxsize=400)
+def _course(task: Task, goes: float, comes: float) -> NDArray[np.uint16]:
+    """The best server by stage and by parts of work left: two bits for each server in use and spot at hand.
 
-    A start counts as more work; work left that could not be done in time on any server has no finite cost, so
-    the deadline is met whatever spot does.
+    A start counts as more work; work left that could not be done in time on any server has no finite cost,
+    and no best server (3).
     """
-    ticks = int(np.floor(task.deadline / task.tick + EPSILON))
-    start = int(np.ceil(task.overhead / task.tick * PARTS - 1e-6))
-    size = int(np.ceil(task.work / task.tick * PARTS - 1e-6)) + start + 1
+    stage = stage_ticks(task) * task.tick
+    stages = int(np.floor(task.deadline / stage + EPSILON))
+    start = int(np.ceil(task.overhead / stage * PARTS - 1e-6))
+    size = int(np.ceil(task.work / stage * PARTS - 1e-6)) + start + 1
     left = np.arange(size)
-    warm = np.maximum(left - PARTS, 0)
-    cold = np.maximum(left + start - PARTS, 0)
-    value = np.full((size + start, len(SERVERS), 2), _NEVER)  # server, and whether there is spot
-    value[0] = 0.0
-    course = np.zeros((ticks, size, len(SERVERS), 2), np.uint8)
-    for tick in range(ticks - 1, -1, -1):
-        # A spot server that is lost is nothing; chances of spot at the next tick, by spot now.
-        after = value.copy()
-        after[:, 1, 0] = value[:, 0, 0]
-        chances = np.array([comes, 1 - goes])
-        ahead = after[..., 0, None] * (1 - chances) + after[..., 1, None] * chances  # left, server, spot now
-        each = np.full((3, size, len(SERVERS), 2), _NEVER)
-        each[0] = ahead[:size, 0][:, None, :]
-        for server, price in ((1, task.spot_price), (2, 1.0)):
-            for used in range(3):
-                each[server, :, used] = price * task.tick + ahead[warm if used == server else cold, server]
-        each[1, :, :, 0] = _NEVER  # there is no spot
-        # Where nothing is sure any more, on-demand is what is left to try.
-        course[tick] = np.where(each.min(axis=0) < _NEVER, np.argmin(each, axis=0), 2)
-        value[:size] = np.minimum(each.min(axis=0), _NEVER)
-        value[0] = 0.0
+    warm, cold = np.maximum(left - PARTS, 0), np.maximum(left + start - PARTS, 0)
+    value = np.full((len(SERVERS), 2, size + start), _NEVER)  # server, whether there is spot, work left
+    value[:, :, 0] = 0.0
+    course = np.zeros((stages, size), np.uint16)
+    chance = np.array([comes, 1 - goes])[:, None]  # of spot at the next stage, by spot now
+    no_spot = np.array([_NEVER, 0.0])[:, None]
+    for at in range(stages - 1, -1, -1):
+        # What comes after each choice, by spot now; a spot server that is lost is nothing.
+        nothing, spot, sure = (
+            value[used, 1] * chance + value[lost, 0] * (1 - chance) for used, lost in ((0, 0), (1, 0), (2, 2))
+        )
+        idle = nothing[:, :size]
+        spot += task.spot_price * stage + no_spot
+        sure += stage
+        course[at] = 0
+        fresh = {1: spot[:, cold], 2: sure[:, cold]}
+        for used in range(len(SERVERS)):
+            on_spot = spot[:, warm] if used == 1 else fresh[1]
+            on_demand = sure[:, warm] if used == 2 else fresh[2]
+            least = np.minimum(np.minimum(idle, on_spot), on_demand)
+            best = np.where(least == idle, 0, np.where(least == on_spot, 1, 2))
+            best = np.where(least < _NEVER, best, _UNSURE).astype(np.uint16)
+            course[at] |= (best[0] | best[1] << 2) << 4 * used
+            value[used, :, :size] = np.minimum(least, _NEVER)
+        value[:, :, 0] = 0.0
     return course
 
 

@@ -9,7 +9,7 @@ offer is best, which ages are worth keeping) is kept until there are a quarter m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
+from math import inf, log
 
 from linnet.errors import InputError
 from linnet.fleet.offers import Offer
@@ -51,6 +51,7 @@ class Decider:
         self._ranking: list[int] = []
         self._next_known = 0
         self._reuse: dict[int, Reuse] = {}
+        self._tables: dict[tuple[int, int], Reuse] = {}
         self._hours: list[float | None] = [None] * len(state.offers)
         self._expected: list[float | None] = self._hours
         self._worthless: set[int] = set()
@@ -58,6 +59,7 @@ class Decider:
         self._fewer: dict[int, int] = {}
         self._losses, self._reports = len(state.losses), len(state.reports)
         self._out: list[Decision] = []
+        self._asked_for = (-1, 0)
         self._usable = [i for i, offer in enumerate(state.offers) if self._fits(offer)]
         if not self._usable:
             there = "; ".join(
@@ -70,6 +72,7 @@ class Decider:
         self._several = len({state.offers[i].type for i in self._usable}) > 1
         self._spot = any(state.offers[i].market == "spot" for i in self._usable)
         self._sure = [i for i in self._usable if state.offers[i].market == "on-demand"]
+        self._only = self._one_kind()
 
     def _fits(self, offer: Offer) -> bool:
         asked, has = self.state.rules.memory, offer.memory
@@ -78,6 +81,13 @@ class Decider:
         return enough and (
             asked is None or has is None or has * gang >= asked * offer.slots(self.state.rules.cores)
         )
+
+    def _one_kind(self) -> int | None:
+        """The offer of a fleet that has one alone, whose servers take one job each: quick to decide about."""
+        if len(self._usable) > 1 or self._sure or self.state.rules.budget is not None:
+            return None
+        (only,) = self._usable
+        return only if self.state.gangs[only] == 1 == self.state.slots[only] else None
 
     # ---- the entrance
 
@@ -88,20 +98,23 @@ class Decider:
             for server in sorted(state.live):
                 self._do(Release(now, server, state.closed))
             return self._out
-        ending = self._ending(now, more)
-        if ending is not None:
+        if (ending := self._ending(now, more)) is not None:
             return self._wind_up(now, ending)
         if self._reports < len(state.reports):
             self._stop_hopeless(now)
         if self._losses < len(state.losses):
             self._judge_losses(now)
         self._learn(now)
-        for server in [each for each in state.warned if not state.servers[each].attempts]:
-            self._do(Release(now, server, "it will be taken away"))
+        if state.warned:
+            for server in [each for each in state.warned if not state.servers[each].attempts]:
+                self._do(Release(now, server, "it will be taken away"))
         if self._several and state.waiting and not self._undecided():
             self._give_up_other_types(now)
         if state.waiting:
-            self._start_jobs(now)
+            if self._only is None:
+                self._start_jobs(now)
+            else:
+                self._start_on(self._only, now)
         if state.waiting:
             self._launch_servers(now)
         if not state.waiting:
@@ -120,12 +133,18 @@ class Decider:
         state, rules = self.state, self.state.rules
         if state.cancelled:
             return "cancelled"
-        if not more and (not state.left or state.done >= rules.required(len(state.jobs))):
+        if not more and (not state.left or state.done >= self._required()):
             return "done"
+        if rules.budget is None or not state.live:
+            return None
         near = state.cost(now) + state.rate * self.margin
-        if rules.budget is not None and state.live and near >= rules.budget - 1e-12:
-            return "budget"
-        return None
+        return "budget" if near >= rules.budget - 1e-12 else None
+
+    def _required(self) -> int:
+        jobs = len(self.state.jobs)
+        if self._asked_for[0] != jobs:
+            self._asked_for = jobs, self.state.rules.required(jobs)
+        return self._asked_for[1]
 
     def _wind_up(self, now: float, why: str) -> list[Decision]:
         state = self.state
@@ -258,10 +277,14 @@ class Decider:
         """Which ages of servers of an offer are worth keeping."""
         found = self._reuse.get(offer)
         if found is None:
-            kind, hours = self.state.offers[offer], self._hours[offer]
-            model = kind.model if self.state.rules.reuse and hours else None
-            gang = self.state.gangs[offer]
-            found = self._reuse[offer] = Reuse(model if gang == 1 else None, hours or 0.0, kind.boot)
+            hours = self._hours[offer] or 0.0
+            # To a percent: a table of ages takes milliseconds, and measured hours change all the time.
+            key = offer, round(100 * log(hours)) if hours else 0
+            if key not in self._tables:
+                kind = self.state.offers[offer]
+                model = kind.model if self.state.rules.reuse and hours else None
+                self._tables[key] = Reuse(model if self.state.gangs[offer] == 1 else None, hours, kind.boot)
+            found = self._reuse[offer] = self._tables[key]
         return found
 
     # ---- jobs onto servers
@@ -278,6 +301,19 @@ class Decider:
             self._fewer.pop(number, None)
             self._stubborn.pop(number, None)
             self._do(Start(now, state.attempts, number, servers))
+
+    def _start_on(self, offer: int, now: float) -> None:
+        """The same where there is one kind of server only: jobs in their order, servers in theirs."""
+        state, reuse = self.state, self.reuse(offer)
+        idle, waiting = state.idle[offer], state.waiting
+        fresh = now - self.state.offers[offer].boot - 1e-9
+        while idle and waiting:
+            server = next(iter(idle))
+            launched = state.servers[server].launched
+            if launched < fresh and not reuse.keep(now - launched):
+                self._do(Release(now, server, f"too old for another job: {now - launched:.2f} h"))
+                continue
+            self._do(Start(now, state.attempts, waiting[0], (server,)))
 
     def _openings(self, now: float) -> Iterator[tuple[int, int]]:
         """Pairs of an offer with idle servers and a waiting job that may run there."""
@@ -412,6 +448,8 @@ class Decider:
         state = self.state
         if state.rules.servers is not None and len(state.live) >= state.rules.servers:
             return True
+        if self._only is not None:
+            return state.alive[self._only] == state.offers[self._only].limit
         return all(state.alive[i] == state.offers[i].limit for i in self._usable)
 
     def _with_losses(self, offer: int) -> float | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, inf, isnan
 from statistics import median
 from typing import Literal, TypeAlias
 
@@ -224,11 +224,16 @@ def median_stopping(own: History, others: Sequence[History]) -> bool:
     step = min(own[-1][0], reached[2])  # the latest that three others reached, too
     means: list[float] = []
     for history in others:
-        values = [value for at, value in history if at <= step]
+        values = [_worst_if_unknown(value) for at, value in history if at <= step]
         if values and history[-1][0] >= step:
             means.append(sum(values) / len(values))
-    mine = [value for at, value in own if at <= step]
+    mine = [_worst_if_unknown(value) for at, value in own if at <= step]
     return len(means) >= 3 and bool(mine) and min(mine) > median(means)
+
+
+def _worst_if_unknown(value: float) -> float:
+    """A metric that is not a number any more belongs to a job that went astray."""
+    return inf if isnan(value) else value
 
 
 STOP_RULES: Mapping[str, StopRule] = {"median": median_stopping}

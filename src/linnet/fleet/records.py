@@ -4,6 +4,9 @@ Events come from providers, servers and users; decisions come from `linnet.fleet
 state (`linnet.fleet.state`) by the same door, `State.apply`, and both are stored, in order. So a controller
 that was killed has its state again after applying what is stored, whatever its policies are by then.
 
+Records are never changed once made. They are not frozen because making a frozen one takes longer by far,
+and a simulation makes hundreds of thousands.
+
 Times are hours since the bag began. Jobs, servers and attempts are numbers, counted from 0.
 """
 
@@ -16,7 +19,7 @@ from typing import Any, ClassVar, TypeAlias
 from linnet.errors import FormatError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Added:
     """Jobs joined the bag; they wait in this order."""
 
@@ -25,7 +28,7 @@ class Added:
     jobs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Up:
     """A server can take jobs."""
 
@@ -34,7 +37,7 @@ class Up:
     server: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Warned:
     """A server will be taken away soon; its jobs were told so."""
 
@@ -43,7 +46,7 @@ class Warned:
     server: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lost:
     """A server was taken away, and what ran on it."""
 
@@ -53,7 +56,7 @@ class Lost:
     why: str = "preempted"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Refused:
     """A server that was asked for is not to be had."""
 
@@ -63,7 +66,7 @@ class Refused:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Ended:
     """An attempt ended by itself."""
 
@@ -79,7 +82,7 @@ class Ended:
     "fail."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reported:
     """A job told a value of its metric."""
 
@@ -90,7 +93,7 @@ class Reported:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Cancelled:
     """Somebody wants the bag to end."""
 
@@ -98,7 +101,7 @@ class Cancelled:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reopened:
     """Somebody goes on with a bag that was cancelled or that its budget had ended."""
 
@@ -106,7 +109,7 @@ class Reopened:
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Launch:
     """Ask for a server."""
 
@@ -116,7 +119,7 @@ class Launch:
     offer: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Start:
     """Run a job on servers."""
 
@@ -127,7 +130,7 @@ class Start:
     servers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Stop:
     """End an attempt, and its job with it."""
 
@@ -137,7 +140,7 @@ class Stop:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Drop:
     """Do not run a job (again)."""
 
@@ -147,7 +150,7 @@ class Drop:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Release:
     """Give a server back."""
 
@@ -157,7 +160,7 @@ class Release:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Close:
     """The bag is over."""
 

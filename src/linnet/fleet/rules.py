@@ -41,13 +41,16 @@ class Rules:
     stop: str | None = None
     """"median", or the import name of a rule that says which jobs are hopeless."""
 
+    checkpoint: float | None = None
+    """Hours that saving a job's state takes; None: jobs do not say that they can."""
+
     def __post_init__(self) -> None:
         _whole("cores", self.cores, 1)
         _whole("retries", self.retries, 0)
         for name in ("on_demand_after", "smallest", "servers"):
             if getattr(self, name) is not None:
                 _whole(name, getattr(self, name), 1)
-        for name in ("deadline", "hours", "memory"):
+        for name in ("deadline", "hours", "memory", "checkpoint"):
             given = getattr(self, name)
             if given is not None and not given > 0:
                 raise InputError(f"{name}={given!r}: give a number above 0, or None")
@@ -70,7 +73,10 @@ class Rules:
 
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
-        return asdict(self)
+        found = asdict(self)
+        if self.checkpoint is None:  # bags of earlier versions have no such rule, and are the same bags
+            del found["checkpoint"]
+        return found
 
 
 def _whole(name: str, given: object, least: int) -> None:

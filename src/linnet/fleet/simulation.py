@@ -27,6 +27,7 @@ from linnet.fleet.rules import Rules
 from linnet.fleet.state import State
 
 _BLOCK = 256
+_AT_ONCE = 32
 Happening: TypeAlias = "Up | Lost | Ended"
 
 
@@ -43,9 +44,16 @@ class Lives:
             return inf
         block, place = divmod(number, _BLOCK)
         if block not in self._blocks:
-            rng = np.random.default_rng([self._seed, self._stream, block])
-            self._blocks[block] = np.asarray(self._model.sample(_BLOCK, rng)).tolist()
+            self._draw(self._model, block)
         return self._blocks[block][place]
+
+    def _draw(self, model: Model, first: int) -> None:
+        """Blocks from this one on, as many as there are already: each by a seed of its own, all at one go."""
+        blocks = range(first, first + min(max(1, len(self._blocks)), _AT_ONCE))
+        seeds = [[self._seed, self._stream, block] for block in blocks]
+        shares = [np.random.default_rng(seed).random(_BLOCK) for seed in seeds]
+        drawn = np.asarray(model.quantile(np.concatenate(shares))).reshape(-1, _BLOCK).tolist()
+        self._blocks.update(zip(blocks, drawn, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +111,9 @@ def simulate_bag(
     launched = [0] * len(offers)
     queue: list[tuple[float, int, Happening | None]] = []
     count = 0
-    jobs = tuple(range(len(hours)))
-    state.apply(Added(0.0, jobs))
+    state.apply(Added(0.0, tuple(range(len(hours)))))
     now, woken = 0.0, inf
+    wakes = rules.budget is not None or rules.deadline is not None or len(offers) > 1
     while True:
         for decision in decider.decide(now):
             if type(decision) is Start:
@@ -113,31 +121,28 @@ def simulate_bag(
                 took = hours[decision.job]
                 took *= speeds[offer] if factor is None else factor(decision.job, offer)
                 count += 1
-                event = Ended(now + gap + took, decision.attempt, 0, took)
-                heappush(queue, (event.at, count, event))
+                at = now + gap + took
+                heappush(queue, (at, count, Ended(at, decision.attempt, 0, took)))
             elif type(decision) is Launch:
                 offer = decision.offer
                 life = draws[offer](launched[offer])
                 launched[offer] += 1
                 boot = offers[offer].boot
-                count += 2
                 if boot < life:
+                    count += 1
                     heappush(queue, (now + boot, count, Up(now + boot, decision.server)))
                 if life < inf:
-                    heappush(queue, (now + life, count + 1, Lost(now + life, decision.server)))
                     count += 1
+                    heappush(queue, (now + life, count, Lost(now + life, decision.server)))
         if state.closed is not None:
             break
-        wake = (
-            decider.wake(now)
-            if rules.budget is not None or rules.deadline is not None or state.exploring
-            else inf
-        )
-        if wake < woken or woken <= now:
-            woken = wake
-            if wake < inf:
-                count += 1
-                heappush(queue, (wake, count, None))
+        if wakes:
+            wake = decider.wake(now)
+            if wake < woken or woken <= now:
+                woken = wake
+                if wake < inf:
+                    count += 1
+                    heappush(queue, (wake, count, None))
         now = _next(queue, state, now)
     return BagRun(
         state.cost(), now, state.done, state.failed, state.dropped, state.preemptions,
@@ -151,7 +156,7 @@ def _next(queue: list[tuple[float, int, Happening | None]], state: State, now: f
         at, _, event = heappop(queue)
         if event is None:
             return at
-        if isinstance(event, Ended):
+        if type(event) is Ended:
             if event.attempt not in state.running:
                 continue
         elif state.servers[event.server].ended is not None:

@@ -58,7 +58,7 @@ class Job:
     """The one under way."""
     why: str = ""
     """Why it was dropped or stopped."""
-    metric: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    metric: Sequence[tuple[float, float]] = ()
     """What it reported."""
 
 
@@ -262,7 +262,10 @@ class State:
             self.waiting.append(attempt.job)
 
     def _reported(self, record: Reported) -> None:
-        self.jobs[record.job].metric.append((record.step, record.value))
+        job = self.jobs[record.job]
+        if not isinstance(job.metric, list):
+            job.metric = []
+        job.metric.append((record.step, record.value))
         self.reports.append(record.job)
 
     def _cancel(self, record: Cancelled) -> None:
@@ -300,16 +303,18 @@ class State:
         job.attempt = record.attempt
         self.running[record.attempt] = Attempt(record.job, record.servers, record.at)
         self.attempts: int = record.attempt + 1
+        offer = self.servers[record.servers[0]].offer
+        idle = self.idle[offer]
         for number in record.servers:
             server = self.servers[number]
             server.attempts.add(record.attempt)
             server.free -= 1
             if not server.free:
-                self.idle[server.offer].pop(number, None)
-        offer = self.servers[record.servers[0]].offer
+                idle.pop(number, None)
         job.offer = offer
         kind = self.offers[offer].type
-        if kind not in self.measured or not self.measured[kind].count:
+        seen = self.measured.get(kind)
+        if seen is None or not seen.count:
             self.exploring.setdefault(kind, (record.job, record.at))
 
     def _stop(self, record: Stop) -> None:
@@ -336,7 +341,11 @@ class State:
     # ---- steps they share
 
     def _seen(self, offer: int) -> Measured:
-        return self.measured.setdefault(self.offers[offer].type, Measured())
+        kind = self.offers[offer].type
+        found = self.measured.get(kind)
+        if found is None:
+            found = self.measured[kind] = Measured()
+        return found
 
     def _preempted(self, attempt: Attempt, offer: int) -> None:
         """A job lost its server: it waits again, before all others."""
@@ -353,13 +362,13 @@ class State:
     def _take_off(self, number: int, at: float) -> Attempt:
         """An attempt is over: its servers are free again, its job has paid."""
         attempt = self.running.pop(number)
+        offer = self.servers[attempt.servers[0]].offer
         for each in attempt.servers:
             server = self.servers[each]
             server.attempts.discard(number)
             server.free += 1
             if not server.warned and server.ended is None:
-                self.idle[server.offer][each] = None
-        offer = self.servers[attempt.servers[0]].offer
+                self.idle[offer][each] = None
         hours = at - attempt.started
         job = self.jobs[attempt.job]
         job.attempt = None

@@ -6,6 +6,7 @@ import contextlib
 import random
 import socket
 import threading
+import time
 from typing import Self
 
 
@@ -21,10 +22,13 @@ class LossyProxy:
         """Answers that were lost."""
 
     def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
+        while self._listener.fileno() >= 0:
+            try:
                 near, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(near,), daemon=True).start()
+            except OSError:  # closed; or too many are open for now, and whoever asks asks again
+                time.sleep(0.01)
+                continue
+            threading.Thread(target=self._serve, args=(near,), daemon=True).start()
 
     def _serve(self, near: socket.socket) -> None:
         with near, contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self._to)) as far:

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import pickle
+import re
 import shutil
 import signal
 import struct
@@ -23,12 +24,13 @@ import numpy as np
 import pytest
 from job_samples import factorisation, undisturbed, until, workers_left
 
-from linnet.errors import JobStoppedError, StoreError
+from linnet.errors import JobStoppedError, KernelError, StoreError
 from linnet.testing import kernels as programs
 from linnet.testing.stores import FlakyStore
 from linnet.tiles import TiledArray
 from linnet.tiles.codec import encoded
 from linnet.workers import begin_tasks, client, serving
+from linnet.workers.attempt import Calls
 from linnet.workers.client import submit
 from linnet.workers.job_parts import open_parts
 from linnet.workers.launcher import Limits, Order
@@ -496,3 +498,29 @@ def test_tiles_changed_in_place_beside_a_cache(store, array):
         job.resume()
         job.wait(150)
         assert np.array_equal(factor(job), expected)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_tiles_changed_while_a_kernel_reads_them(store, monkeypatch, fails):
+    """What was verified is mapped: who changes it then changes what the kernel reads, or makes it fail."""
+    x = np.arange(16_000.0)
+    harmed: set[str] = set()
+    compute = Calls.compute
+
+    def harming(calls, attempt):
+        for path, _ in attempt.seen:
+            if re.search(r"=\d+$", path) and path.rpartition(",S,")[2] not in harmed and len(harmed) < 5:
+                harmed.add(path.rpartition(",S,")[2])
+                with open(path, "r+b") as file:
+                    file.seek(-100, os.SEEK_END)
+                    file.write(b"harmed")
+                if fails:
+                    raise KernelError("it cannot be factorised")
+        compute(calls, attempt)
+
+    monkeypatch.setattr(Calls, "compute", harming)
+    given = {"A": TiledArray.from_numpy(x, 4000)}
+    with submit(job_kernels.chained.bind(N=4, M=3), given, store=store, launcher="threads") as job:
+        job.wait(150)
+        assert np.array_equal(job.result()["B"].to_numpy(), x + 4)
+    assert len(harmed) == 5

@@ -113,11 +113,14 @@ def test_who_writes_to_the_store_cannot_name_a_kernel_that_workers_do_not_have(s
 
 # ---- who may write to the queue
 
+ALIASES = ["00.1", "0.01", "0.-0", "0.\u0661", "@00", "@0:00:1"]
+"""Other ways to write the names of tasks and seeds that there are: each would be counted once more."""
+
 
 def test_who_writes_to_the_queue_cannot_have_done_what_is_no_task(store):
     with started(store, launcher=None) as job:
         parts = open_parts(job.address)
-        hostile = ["7.0", "0.99", "0.-1", "@9", "@0:0:5", "os.system", "../x", "0.1;0.2", ""]
+        hostile = ["7.0", "0.99", "0.-1", "@9", "@0:0:5", "os.system", "../x", "0.1;0.2", "", *ALIASES]
         parts.queue.put([Entry(name, 10**9) for name in hostile])
         parts.close()
         with attach(job.address, workers=1, launcher="threads", imports=["job_kernels"]) as other:
@@ -183,7 +186,18 @@ def test_who_writes_to_the_ledger_can_publish_other_attempts(store):
             assert right(again)
 
 
-HOSTILE = ["os.system", "../../etc/passwd", "0.99", "9.0", "0", "0.1;0.2", "@7", "@0:0:5", "0.\udcff"]
+HOSTILE = [
+    "os.system",
+    "../../etc/passwd",
+    "0.99",
+    "9.0",
+    "0",
+    "0.1;0.2",
+    "@7",
+    "@0:0:5",
+    *ALIASES,
+    "0.\udcff",
+]
 
 
 def test_who_writes_to_the_ledger_cannot_have_done_what_is_no_task(store):

@@ -18,6 +18,7 @@ from linnet.programs.results import failure, matched
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Tile, TileKey
 from linnet.workers.array_specs import tile_key
+from linnet.workers.cache_files import Seen
 from linnet.workers.expansion import has_seed
 from linnet.workers.files import checking, places
 from linnet.workers.names import Seed, name_of
@@ -44,7 +45,9 @@ class Attempt:
     """The tokens of its parents."""
     call: Call | None = None
     tiles: dict[TileKey, Tile] = field(default_factory=dict[TileKey, Tile])
-    """What it reads."""
+    """What it reads,"""
+    seen: list[Seen] = field(default_factory=list[Seen])
+    """and the files that is mapped from, as they were when they were verified."""
     results: list[tuple[TileKey, Tile]] = field(default_factory=list[tuple[TileKey, Tile]])
     """What it computed."""
     seconds: float = 0.0
@@ -113,7 +116,10 @@ class Calls:
                 stored[key] = source
             else:
                 attempt.tiles[key] = source
-        attempt.tiles.update(zip(stored, traffic.read(list(stored.values())), strict=True))
+        for key, (tile, seen) in zip(stored, traffic.stamped(list(stored.values())), strict=True):
+            attempt.tiles[key] = tile
+            if seen is not None:
+                attempt.seen.append(seen)
 
     def write(self, attempt: Attempt, traffic: Traffic) -> list[tuple[TileKey, Tile]]:
         """Store what an attempt computed, under its token; returns what anybody needs of it."""

@@ -124,7 +124,7 @@ class Taker:
             self._calls.read(attempt, self._traffic)
             self._teller.read(attempt.tiles)
         except (MissingTileError, DamagedTileError):
-            self._lost(attempt)
+            self.lost(attempt)
             return False
         except StoreError as error:
             self.troubled(attempt, error, "read")
@@ -135,8 +135,8 @@ class Taker:
         self._patience.worked("read")
         return True
 
-    def _lost(self, attempt: Attempt) -> None:
-        """A tile is not there: let its task run again, unless this attempt is late anyway."""
+    def lost(self, attempt: Attempt) -> None:
+        """A tile is not there, or not sound: let its task run again, unless this attempt is late anyway."""
         try:
             what = self._completions.recover(attempt)
         except StoreError as failing:  # it does not even tell what is missing

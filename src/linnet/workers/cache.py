@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from linnet.errors import DamagedTileError
 from linnet.tiles.amounts import amount
 from linnet.tiles.codec import decoded, encoded, size_of
-from linnet.workers.cache_files import Stamp, created, found_in, pages_of, stamp, stamp_of, touch
+from linnet.workers.cache_files import Seen, Stamp, created, found_in, pages_of, stamp, stamp_of, touch
 from linnet.workers.host_folders import attached, remove_abandoned
 from linnet.workers.store import Store
 from linnet.workers.stores.directory import DirectoryStore, contents, write
@@ -103,6 +103,11 @@ class TileCache:
 
     def get(self, key: str) -> NDArray[Any] | None:
         """The tile, read-only; None if it is not held, or is not any more what was put there."""
+        found = self.stamped(key)
+        return None if found is None else found[0]
+
+    def stamped(self, key: str) -> tuple[NDArray[Any], Seen] | None:
+        """The same, with the file it is mapped from as it was when the tile was found sound."""
         path = self._file(key)
         with self._mutex:
             self._forget_what_is_gone()
@@ -119,7 +124,7 @@ class TileCache:
             self.hits += 1
             self.hit_bytes += mapped.tile.nbytes
         touch(path)
-        return mapped.tile
+        return mapped.tile, (path, mapped.stamp)
 
     def _map(self, key: str, path: str) -> _Mapped | None:
         try:

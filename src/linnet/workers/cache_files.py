@@ -26,6 +26,8 @@ _utimensat: Any = ctypes.CDLL(None).utimensat if sys.platform.startswith("linux"
 
 Stamp = tuple[int, int, int, int]
 """Which file it is, its size, and when it was changed."""
+Seen = tuple[str, Stamp]
+"""A file, and what it was like."""
 
 
 def touch(path: str) -> None:
@@ -50,6 +52,15 @@ def stamp_of(path: str) -> Stamp | None:
         return stamp(os.stat(path))
     except OSError:
         return None
+
+
+def was_changed(path: str, before: Stamp) -> bool:
+    """Whether the file that had this stamp was changed in its place; not, if it is gone or another is there.
+
+    Who maps it sees such a change. Where `touch` sets the time of change, nobody can tell.
+    """
+    now = stamp_of(path) if _utimensat is not None else None
+    return now is not None and now[:2] == before[:2] and now != before
 
 
 def created(path: str, size: int) -> int:

@@ -14,8 +14,10 @@ from typing import NamedTuple
 from linnet.errors import WireError
 from linnet.programs import Task
 
-_TASK = re.compile(r"\d{1,6}(\.-?\d{1,19}){0,32}")
-_SEED = re.compile(r"@(?:(\d{1,6})(?::(-?\d{1,19}):(-?\d{1,19}))?)?")
+# Each task has one name: one that could be written otherwise, 00.1, would be done twice, and counted twice.
+_STATEMENT, _VALUE = r"(?:0|[1-9][0-9]{0,5})", r"(?:0|-?[1-9][0-9]{0,18})"
+_TASK = re.compile(rf"{_STATEMENT}(?:\.{_VALUE}){{0,32}}")
+_SEED = re.compile(rf"@(?:({_STATEMENT})(?::({_VALUE}):({_VALUE}))?)?")
 
 
 class Seed(NamedTuple):
@@ -44,8 +46,8 @@ def name_of(task: Task | Seed) -> str:
 def is_name(text: str) -> bool:
     """Whether a text is written as names of tasks and seeds are.
 
-    >>> is_name("2.0.1"), is_name("@"), is_name("../x")
-    (True, True, False)
+    >>> is_name("2.0.1"), is_name("@"), is_name("../x"), is_name("2.00.1")
+    (True, True, False, False)
     """
     return bool(_TASK.fullmatch(text) or _SEED.fullmatch(text))
 

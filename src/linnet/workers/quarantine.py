@@ -20,7 +20,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
-from linnet.errors import JobFailedError, LinnetError
+from linnet.errors import DamagedTileError, JobFailedError, LinnetError
 from linnet.programs import BoundProgram, Task
 from linnet.tiles.codec import Compression
 from linnet.workers.attempt import Attempt, Calls
@@ -169,6 +169,8 @@ def _computed(given: dict[str, Any], import_kernels: Any) -> float:
     signal.setitimer(signal.ITIMER_REAL, spec.options.task_seconds or 0.0)
     calls.compute(attempt)
     signal.setitimer(signal.ITIMER_REAL, 0.0)
+    if traffic.changed(attempt.seen):
+        raise DamagedTileError(f"a tile that task {attempt.name} reads was changed as it ran; resume the job")
     calls.write(attempt, traffic)
     return attempt.seconds
 

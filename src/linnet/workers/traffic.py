@@ -10,7 +10,9 @@ from typing import Any
 from linnet.tiles import Tile
 from linnet.tiles.codec import Compression, decoded, encoded, size_of
 from linnet.workers.cache import TileCache
+from linnet.workers.cache_files import Seen, stamp_of, was_changed
 from linnet.workers.store import Store
+from linnet.workers.stores.directory import DirectoryStore
 
 _BYTES = {"reads": "bytes_read", "hits": "bytes_hit", "writes": "bytes_written"}
 
@@ -28,6 +30,8 @@ class Traffic:
     ) -> None:
         self._store = store
         self._cache = cache
+        self._files = store.file if isinstance(store, DirectoryStore) else None
+        """Where the store maps tiles from."""
         self._compression: Compression | None = compression
         self._pool = ThreadPoolExecutor(threads, "tiles") if threads > 1 else None
         self._lock = threading.Lock()
@@ -36,22 +40,38 @@ class Traffic:
 
     def read(self, keys: Sequence[str]) -> list[Tile]:
         """The tiles under these keys."""
+        return [tile for tile, _ in self.stamped(keys)]
+
+    def stamped(self, keys: Sequence[str]) -> list[tuple[Tile, Seen | None]]:
+        """The tiles under these keys, each with the file it is mapped from as it was when that was verified.
+
+        Who changes that file in its place later changes the tile, too: `changed` tells.
+        """
         return self._each(self._read_one, keys)
 
-    def _read_one(self, key: str) -> Tile:
-        tile = self._held(key)
-        if tile is not None:
-            self._count("hits", tile.nbytes)
-            return tile
+    @staticmethod
+    def changed(seen: Iterable[Seen]) -> bool:
+        """Whether any of these files was changed since."""
+        return any(was_changed(path, stamp) for path, stamp in seen)
+
+    def _read_one(self, key: str) -> tuple[Tile, Seen | None]:
+        found = self._held(key)
+        if found is not None:
+            self._count("hits", found[0].nbytes)
+            return found
+        path = self._files(key) if self._files is not None else ""
+        before = stamp_of(path) if path else None  # what is changed while it is verified is seen later
         data = self._store.get(key)
         tile = decoded(data, key)
         self._count("reads", memoryview(data).nbytes)
         self._hold(key, tile)
-        return tile
+        return tile, None if before is None or tile.nbytes <= _SMALL else (path, before)
 
-    def _held(self, key: str) -> Tile | None:
+    def _held(self, key: str) -> tuple[Tile, Seen | None] | None:
         tile = self._small.get(key)
-        return self._cache.get(key) if tile is None and self._cache is not None else tile
+        if tile is not None:
+            return tile, None
+        return self._cache.stamped(key) if self._cache is not None else None
 
     def _hold(self, key: str, tile: Tile) -> None:
         """Keep a tile at hand: for all workers of this host, unless it is so small that a file costs more."""

@@ -319,13 +319,19 @@ class Worker:
                 if isinstance(attempt.task, Task):
                     self._inside[attempt.name] = attempt, time.monotonic()
                     self._compute_one(attempt)
-                computed.append(attempt)
+                if self._traffic.changed(attempt.seen):  # the kernel may have read something else
+                    self._taker.lost(attempt)
+                else:
+                    computed.append(attempt)
             except Interrupted:
                 self._taker.give_back(attempt)
             except StoreError:  # of the ledger: kernels raise nothing that is not theirs
                 raise
             except Exception as error:
-                self._taker.fail(attempt, self._taker.told(attempt, error))
+                if self._traffic.changed(attempt.seen):
+                    self._taker.lost(attempt)
+                else:
+                    self._taker.fail(attempt, self._taker.told(attempt, error))
             finally:
                 self._inside.pop(attempt.name, None)
         batch.took(start)

@@ -282,11 +282,26 @@ def __getattr__(name: str) -> Any:
             stride_tricks=SimpleNamespace(sliding_window_view=__getattr__("sliding_window_view"))
         )
     if name not in _ARRAYS | _BRIDGES:
-        raise AttributeError(f"module 'linnet' has no attribute {name!r}")
+        raise AttributeError(f"module 'linnet' has no attribute {name!r}{_near(name)}")
     names = import_module("linnet.arrays.namespace").names()
     bridges = import_module("linnet.bridges")  # from now on `asarray` knows arrays of other libraries
     globals()[name] = found = names[name] if name in _ARRAYS else getattr(bridges, name)
     return found
+
+
+def _near(name: str) -> str:
+    """What was meant, perhaps."""
+    from difflib import get_close_matches
+    from importlib import import_module
+
+    if name.startswith("_"):
+        return ""
+    known = {each: f"ln.{each}" for each in __all__}
+    for room in ("linalg", "random", "fft", "stats"):
+        inside = import_module(f"linnet.{room}").__all__
+        known.update({each: f"ln.{room}.{each}" for each in inside if each not in known})
+    found = get_close_matches(name, known, n=1, cutoff=0.75)
+    return f"; did you mean {known[found[0]]}?" if found else ""
 
 
 def __dir__() -> list[str]:

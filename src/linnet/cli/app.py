@@ -13,17 +13,22 @@ from linnet.cli.dashboard import dashboard
 from linnet.cli.demo import demo
 from linnet.cli.doctor import doctor
 from linnet.cli.fit import fit
+from linnet.cli.plan import plan
 from linnet.cli.provision import provision
 from linnet.cli.run import run
 from linnet.cli.top import top
 from linnet.cli.worker import worker
 from linnet.errors import LinnetError
 
+_HELP = (
+    "Array programs on every core, on clusters, and on workers that may die at any moment.\n\n"
+    "Exit codes: 0 done; 1 an error, which is told in one message; 2 a wrong option; 130 Ctrl-C."
+)
 app = typer.Typer(
     name="linnet",
-    help="Tile programs: dense linear algebra written as a few lines of loops.",
+    help=_HELP,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
@@ -31,6 +36,7 @@ app.command()(dashboard)
 app.command()(doctor)
 app.command()(fit)
 app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(run)
+app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(plan)
 app.command()(worker)
 app.command()(provision)
 app.command()(top)
@@ -55,7 +61,7 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="On an error, show where it was raised.")] = False,
 ) -> None:
-    """Tile programs: dense linear algebra written as a few lines of loops."""
+    return  # the help is that of the application
 
 
 def main() -> None:

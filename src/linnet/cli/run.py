@@ -58,12 +58,12 @@ def run(
         stack.enter_context(_watched(progress, report, str(script)))
         stack.callback(made.close)
         stack.callback(init(Watched(made)).close)  # for all threads of the script
-        _run_to_its_end(script)
+        run_to_its_end(script)
         if checkpoint is not None:
             made.forget()
 
 
-def _run_to_its_end(script: Path) -> None:
+def run_to_its_end(script: Path) -> None:
     """Run a script; what it raises is shown as Python would, and ends the command."""
     try:
         runpy.run_path(str(script), run_name="__main__")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from dataclasses import dataclass
@@ -72,6 +73,16 @@ class Look:
 
         return [(KERNELS, kernel_rows(self.spec, self.status)), ((*WORKERS, "is"), self.busiest())]
 
+    def data(self) -> dict[str, object]:
+        """For scripts."""
+        status = self.status
+        return {
+            "program": self.spec.program.name, "state": status.state, "done": status.done,
+            "total": status.total, "ready": self.size.ready,
+            "under_way": self.size.leased, "workers": self.alive,
+            "seconds": status.seconds, "reason": status.reason,
+        }  # fmt: skip
+
     def busiest(self) -> list[list[str]]:
         """Of the workers at work, then of others: what they counted, and their condition."""
         from linnet.workers.report import worker_row
@@ -84,6 +95,7 @@ def top(
     address: Annotated[str, typer.Argument(help="Address of the job, as `job.address` tells it.")],
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 1.0,
     once: Annotated[bool, typer.Option("--once", help="Look once, and exit.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Look once, and print JSON.")] = False,
 ) -> None:
     """Watch a job until it ends: live on a terminal, a line for each change elsewhere."""
     from linnet.workers.failures import ended_with
@@ -91,6 +103,9 @@ def top(
 
     parts, spec = reopened(address)
     try:
+        if as_json:
+            typer.echo(json.dumps(look(parts, spec).data()))
+            return
         if once:
             _print_all(look(parts, spec))
             return

@@ -21,6 +21,7 @@ from linnet.events import (
     TaskStarted,
     TileDropped,
     TileRead,
+    TilesWritten,
     TileWritten,
     WorkerStarted,
     WorkerStopped,
@@ -45,6 +46,9 @@ class Telling:
         self._begun = time.perf_counter()
         self._reported = self._begun
         self._workers: list[str] = []
+        self._short_tiles: list[tuple[str, tuple[int, ...]]] = []
+        """Tiles of tasks that are not told of by themselves, since progress was told last."""
+        self._keeps_tiles = False
         self._tallies: dict[int, dict[str, list[float]]] = {}
         """Of each worker and kernel: tasks, seconds, bytes read and written; each worker adds to its own."""
 
@@ -64,6 +68,7 @@ class Telling:
     # ---- the job
 
     def started(self, program: str, tasks: int, workers: int) -> None:
+        self._look_for_tiles()
         self._workers = [self.worker(slot) for slot in range(workers)] if self._events.wanted else []
         self._emit(JobStarted, program, tasks, workers)
         for worker in self._workers:
@@ -96,6 +101,10 @@ class Telling:
 
     def _tell_totals(self, done: int, tasks: int, ready: int, running: int) -> None:
         """What was counted up to now: how far the job is, and what each kernel did."""
+        self._look_for_tiles()
+        if self._short_tiles:
+            told, self._short_tiles = self._short_tiles, []
+            self._emit(TilesWritten, tuple(told))
         kernels: dict[str, list[float]] = {}
         for tally in list(self._tallies.values()):
             for kernel, counted in list(tally.items()):
@@ -136,6 +145,12 @@ class Telling:
         counted[2] += sum(done.read.values())
         for _, size in done.written:
             counted[3] += size
+
+        if self._keeps_tiles and done.seconds < getattr(self._events, "least", 0.0):
+            self._short_tiles += [(key.array, key.index) for key, _ in done.written]
+
+    def _look_for_tiles(self) -> None:
+        self._keeps_tiles = TilesWritten in self._events.wanted and getattr(self._events, "least", 0.0) > 0.0
 
     def tells(self, seconds: float) -> bool:
         """Whether somebody wants to hear of a task that took so long, or of its tiles."""

@@ -23,6 +23,7 @@ from linnet.events.types import (
     TaskFailed,
     TaskFinished,
     TileDropped,
+    TilesWritten,
     TileWritten,
 )
 
@@ -103,9 +104,10 @@ class JobRecord:
             case TaskFinished():
                 self._task(event)
             case TileWritten():
-                tiles = self.written.setdefault(event.array, {})
-                if len(tiles) < _TILES or event.index in tiles:
-                    tiles[event.index] = abs(tiles.pop(event.index, 0)) + 1  # the latest is the last
+                self._tile(event.array, event.index)
+            case TilesWritten():
+                for array, index in event.tiles:
+                    self._tile(array, index)
             case TileDropped():
                 tiles = self.written.get(event.array)
                 if tiles is not None and event.index in tiles:
@@ -126,6 +128,11 @@ class JobRecord:
                 self.error = event.error if isinstance(event, JobFailed) else ""
             case _:
                 pass
+
+    def _tile(self, array: str, index: tuple[int, ...]) -> None:
+        tiles = self.written.setdefault(array, {})
+        if len(tiles) < _TILES or index in tiles:
+            tiles[index] = abs(tiles.pop(index, 0)) + 1  # the latest is the last
 
     def _task(self, event: TaskFinished) -> None:
         self.told += 1

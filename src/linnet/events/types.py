@@ -7,7 +7,7 @@ Tasks and tiles appear as plain tuples and names: this room knows no other.
     Job      JobStarted, Progress, KernelTotal, then one of JobFinished, JobFailed, JobCancelled
     Worker   WorkerStarted, WorkerStopped
     Task     TaskReady, TaskStarted, then one of TaskFinished, TaskFailed
-    Tile     TileRead, TileWritten, TileDropped
+    Tile     TileRead, TileWritten, TilesWritten, TileDropped
 """
 
 from __future__ import annotations
@@ -195,6 +195,14 @@ class TileWritten(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TilesWritten(Event):
+    """Tiles of tasks too short to be told of by themselves; sent with progress."""
+
+    tiles: tuple[tuple[str, tuple[int, ...]], ...]
+    """Array and index of each."""
+
+
+@dataclass(frozen=True, slots=True)
 class TileDropped(Event):
     """A tile was let go: nobody will read it again."""
 
@@ -216,5 +224,5 @@ JOB_EVENTS: tuple[type[Event], ...] = (
 )
 WORKER_EVENTS: tuple[type[Event], ...] = (WorkerStarted, WorkerStopped)
 TASK_EVENTS: tuple[type[Event], ...] = (TaskReady, TaskStarted, TaskFinished, TaskFailed)
-TILE_EVENTS: tuple[type[Event], ...] = (TileRead, TileWritten, TileDropped)
+TILE_EVENTS: tuple[type[Event], ...] = (TileRead, TileWritten, TilesWritten, TileDropped)
 ALL_EVENTS: tuple[type[Event], ...] = JOB_EVENTS + WORKER_EVENTS + TASK_EVENTS + TILE_EVENTS

@@ -13,7 +13,15 @@ from typing import Any
 from linnet.events.hub import Events, Sink
 from linnet.events.record import Record
 from linnet.events.showing import hub_of_display
-from linnet.events.types import JOB_EVENTS, Event, JobStarted, TaskFailed, TaskFinished, TileWritten
+from linnet.events.types import (
+    JOB_EVENTS,
+    Event,
+    JobStarted,
+    TaskFailed,
+    TaskFinished,
+    TilesWritten,
+    TileWritten,
+)
 
 WATCH = Events()
 """Hears of every run of this process."""
@@ -28,7 +36,7 @@ _recording: list[object] = []
 """Those who want tiles to be recorded."""
 _OF_JOBS = frozenset({*JOB_EVENTS, TaskFailed})
 _OF_TASKS = _OF_JOBS | {TaskFinished}
-_OF_TILES = _OF_TASKS | {TileWritten}
+_OF_TILES = _OF_TASKS | {TileWritten, TilesWritten}
 
 
 class RunSink:

@@ -77,6 +77,23 @@ def text_of(error: BaseException) -> str:
     return said.encode("utf-8", "backslashreplace").decode()
 
 
+_OF_ARRAYS = "<expression>"
+"""How the place of a statement begins that no user wrote: array expressions are lowered to such programs."""
+
+
+def _plainly(call: Call, said: str) -> str:
+    """What went wrong in an array expression, in words of whoever wrote it: no statement of ours."""
+    function = call.attributes.get("function")
+    tiles = ", ".join(map(str, operands(call.outputs)))
+    tile = (
+        f"while it made the tile {tiles[tiles.find('[') :]} of its result" if "[" in tiles else "on one tile"
+    )
+    if isinstance(function, str):
+        name = function.rsplit(" #", 1)[0].rsplit(".", 1)[-1].rsplit(":", 1)[-1]
+        return f"kernel {name!r} {said}\n  {tile}; it is the function given to map_blocks, or to one like it"
+    return f"kernel {call.kernel!r} {said}\n  {tile}"
+
+
 def failure(error: BaseException, bound: BoundProgram, task: Task, call: Call) -> LinnetError:
     """The error of a kernel, with the task, its tiles, and its line in the program."""
     where = bound.where(task)
@@ -87,9 +104,13 @@ def failure(error: BaseException, bound: BoundProgram, task: Task, call: Call) -
     place = f"{call.kernel}({shown}) -> {', '.join(map(repr, call.outputs))}\n  in {where}"
     if isinstance(error, np.linalg.LinAlgError):
         return LinAlgError(f"{error}: {place}", task=task, tiles=keys, where=where)
+    said = f"raised {type(error).__name__}: {text_of(error)}"
+    message = f"kernel {call.kernel!r} {said}\n  at {place}"
+    if where.startswith(_OF_ARRAYS):
+        message = _plainly(call, said)
     return KernelError.of(
         type(error),
-        f"kernel {call.kernel!r} raised {type(error).__name__}: {text_of(error)}\n  at {place}",
+        message,
         task=task,
         tiles=keys,
         where=where,

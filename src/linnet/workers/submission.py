@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import Any
+from urllib.parse import urlsplit
 
-from linnet.errors import AddressError, BudgetError, InputError, LinnetError, MissingTileError
+from linnet.errors import (
+    AddressError,
+    BudgetError,
+    InputError,
+    LinnetError,
+    MissingTileError,
+    UnreachableError,
+)
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, In
 from linnet.programs.grammar import Attribute
@@ -176,8 +185,25 @@ def store_inputs(parts: Parts, spec: JobSpec, inputs: Mapping[str, TiledArray]) 
             parts.store.put(key, encoded(array.tiles[index]))
 
 
+def check_servers(*urls: str | None) -> None:
+    """Refuse servers that nobody answers at: a job that runs waits for them, one to begin need not."""
+    for url in urls:
+        parts = urlsplit(url or "")
+        if parts.scheme not in ("redis", "rediss") or parts.hostname is None:
+            continue
+        place = (parts.hostname, parts.port or 6379)
+        try:
+            socket.create_connection(place, timeout=5).close()
+        except OSError as error:
+            raise UnreachableError(
+                f"nobody answers at {parts.scheme}://{place[0]}:{place[1]} ({error.strerror or error}); "
+                "start the server there (redis-server), or give the address of one that runs"
+            ) from error
+
+
 def claimed(address: Address, spec: JobSpec) -> Parts:
     """The parts of a new job, whose name nobody else can take from now on; AddressError if somebody has."""
+    check_servers(address.ledger, address.queue)
     if address.ledger is None:
         board(address)  # refuses a store beside which there can be no ledger
     store = open_store(address.store)

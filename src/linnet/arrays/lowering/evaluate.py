@@ -193,7 +193,7 @@ def _too_large(node: Node) -> str:
         f"a result of {human(size)} (shape {node.shape}, {node.dtype}) does not fit into this machine's "
         f"memory of {human(total_memory())}; take a part of it (x[...]) or a reduction, write it to a file "
         'tile by tile (ln.to_zarr, ln.to_npy), or give a budget, ln.init(memory="..."), so that large '
-        "results lie in files"
+        "results, and what persist() keeps, lie in files"
     )
 
 

@@ -60,6 +60,15 @@ def test_progress_has_a_limit(job, monkeypatch):
         job.progress()
 
 
+@pytest.mark.parametrize("call", ["cancel", "resume", "delete", "facts"])
+def test_what_is_asked_of_a_job_has_a_limit(job, monkeypatch, call):
+    monkeypatch.setattr(client, "_ANSWER", 0.5)
+    begun = time.monotonic()
+    with pytest.raises(StoreError, match="did not answer"):
+        getattr(job, call)()
+    assert time.monotonic() - begun < 10
+
+
 def test_who_waits_for_another_call_keeps_its_time(job):
     """The provisioner of a client asks the same server, with more patience."""
 

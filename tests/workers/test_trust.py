@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import linnet as ln
+from linnet.engines import Threads
 from linnet.errors import AddressError, JobError, LinnetError, MissingTileError, StoreError
 from linnet.tiles import TiledArray
 from linnet.tiles.codec import encoded
+from linnet.workers import crew, provisioner
 from linnet.workers.client import attach, submit
 from linnet.workers.job_parts import open_parts
 from linnet.workers.ledger import Child, Completion, Start
@@ -85,6 +87,44 @@ def test_who_writes_to_the_store_cannot_make_workers_use_files(store, tmp_path):
         pytest.raises(JobError, match=r"secret\.npy, which is not allowed"),
     ):
         ln.attach(job.address, workers=1)
+
+
+class Recording(Threads):
+    """An engine that keeps what it was given to run."""
+
+    def run(self, bound, inputs, **options):
+        self.last = bound, dict(inputs)
+        return super().run(bound, inputs, **options)
+
+
+def test_who_writes_to_the_store_cannot_make_workers_write_files(store, tmp_path):
+    """A program that saves an array stands in the job: nobody is sent to that place who was not told of it."""
+    engine = Recording(1)
+    with ln.init(engine=engine):
+        ln.save(tmp_path / "out.npy", ln.ones((4, 6), chunks=2))
+    (tmp_path / "out.npy").unlink()
+    with submit(*engine.last, store=store, launcher=None) as job:
+        for files in ((), [f"{tmp_path}/other"], ["https://host"]):
+            with pytest.raises(JobError, match=r"out\.npy, which is not allowed"):
+                serve(job.address, files=files)
+        assert not (tmp_path / "out.npy").exists()
+
+
+def test_who_writes_to_the_store_cannot_make_workers_use_files_while_they_run(store, tmp_path, monkeypatch):
+    """A worker believes the job that it read when it began, and those that come later are not told of more."""
+    monkeypatch.setattr(provisioner, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(crew, "_PERIOD", 0.05)
+    np.save(tmp_path / "secret.npy", np.arange(10.0))
+    with (
+        ln.submit(ln.load(tmp_path / "secret.npy", chunks=5) + 1, store=store, launcher=None) as hostile,
+        started(store, launcher=None) as job,
+    ):
+        body = replace(hostile.spec, identity=job.spec.identity).to_bytes()
+        with attach(job.address, launcher="threads", imports=["job_kernels"]) as other:
+            open_parts(job.address).store.put(spec_key(job.name), [body])
+            other.resume(workers=1)
+            with pytest.raises(JobError, match=r"secret\.npy, which is not allowed"):
+                other.wait(60)
 
 
 def test_who_writes_to_the_store_can_change_the_job_into_another_of_the_kernels_workers_have(store):

@@ -156,7 +156,8 @@ class Job:
 
     def facts(self) -> dict[str, float]:
         """What all workers together have counted: tasks, bytes read and written, …"""
-        return total(self._parts.ledger.workers())
+        with within(_ANSWER):
+            return total(self._parts.ledger.workers())
 
     def report(
         self,
@@ -170,10 +171,11 @@ class Job:
         `options=ln.Options(events=("TaskFinished",))` has a timeline of its tasks there.
         """
         ledger = self._parts.ledger
-        with suppress(LinnetError):
+        with suppress(LinnetError), within(_FAREWELL + _ANSWER):
             self._crew.wait_for_records(_FAREWELL)
         told = [*self._crew.bill(), *notes]
-        status, workers = ledger.status(), ledger.workers()
+        with within(_ANSWER):
+            status, workers = ledger.status(), ledger.workers()
         made = Report(self.address, self._spec, status, workers, self.trace, marks, told, self._events())
         return made if path is None else made.save(path)
 
@@ -190,7 +192,7 @@ class Job:
 
     def mark(self, text: str) -> Mark:
         """Something that happens now, for the report."""
-        return Mark(self._parts.ledger.status().now, text)
+        return Mark(self._status(_ANSWER).now, text)
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the job is finished.
@@ -237,7 +239,8 @@ class Job:
     def cancel(self) -> None:
         """Stop the job; workers leave. What is done is kept, and `resume` goes on."""
         self._crew.make_way()
-        self._parts.ledger.halt("cancelled", "cancelled by its client")
+        with within(_ANSWER):
+            self._parts.ledger.halt("cancelled", "cancelled by its client")
         self._end()
 
     def resume(self, *, workers: int | tuple[int, int] | Policy | None = None) -> None:
@@ -245,7 +248,7 @@ class Job:
         self._crew.make_way()
         self._end()
         try:
-            self._parts.ledger.status()
+            self._status(_ANSWER)
             repair(self._parts, self._spec)
             ready = self._parts.ledger.resume()
         except (AddressError, DamagedLedgerError):
@@ -266,7 +269,7 @@ class Job:
             self._crew.make_way()
             with suppress(AddressError, DamagedLedgerError):  # then workers go by themselves
                 patience = _FAREWELL
-                if self._parts.ledger.status().state == "running":
+                if self._status(_ANSWER).state == "running":
                     self.cancel()
                     patience = self._crew.policy.silence
                 self._crew.see_off(patience)
@@ -298,7 +301,7 @@ class Job:
             return
         # A finished job is finished all the same, and delete() takes what is left; or the ledger is lost.
         with suppress(StoreError, AddressError):
-            state = self._parts.ledger.status().state
+            state = self._status(_ANSWER).state
             if state != "running":
                 self._crew.kill_later()
             if state == "finished":

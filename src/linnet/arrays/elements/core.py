@@ -8,6 +8,7 @@ It also tells NumPy which of our functions stands for which of its own.
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -21,7 +22,6 @@ from linnet.arrays.expression.nodes import Node, Source
 from linnet.arrays.expression.operands import as_read, copied, is_fixed
 from linnet.arrays.expression.traced import Traced
 from linnet.errors import InputError
-from linnet.futures import Future
 from linnet.session import current_engine
 
 NUMPY: dict[Any, Callable[..., Any]] = {}
@@ -36,6 +36,12 @@ NUMBERS = frozenset([*SCALARS, np.bool, *(np.dtype(code).type for code in "bhilq
 """Types of numbers: Python's, and NumPy's."""
 F = TypeVar("F", bound=Callable[..., Any])
 _new, _ndarray = object.__new__, np.ndarray
+
+
+def is_future(obj: Any) -> bool:
+    """Whether it is a future of ours; there is none before the module of futures was imported."""
+    futures = sys.modules.get("linnet.futures.future")
+    return futures is not None and isinstance(obj, futures.Future)
 
 
 class ArrayBase:
@@ -98,7 +104,7 @@ def as_node(obj: Any, dtype: Any = None) -> Node:
     """The node of an array, or of anything NumPy can make one of, as it is now."""
     if isinstance(obj, ArrayBase):
         return obj.__node__
-    if isinstance(obj, Future):
+    if is_future(obj):
         return as_node(obj.result(), dtype)
     if is_masked(obj):
         raise TypeError(

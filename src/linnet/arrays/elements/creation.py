@@ -10,14 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linnet.arrays.elements.core import FOREIGN, NUMPY, ArrayBase, as_node, at_hand, checked, recut_as, wrap
+from linnet.arrays.elements.core import (
+    FOREIGN,
+    NUMPY,
+    ArrayBase,
+    as_node,
+    at_hand,
+    checked,
+    is_future,
+    recut_as,
+    wrap,
+)
 from linnet.arrays.elements.elementwise import apply, cast, spread
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.argument_names import named_as
 from linnet.arrays.expression.builders import blocks, filled, permuted, recut
 from linnet.arrays.expression.nodes import Entry, Node, Piece, Source
 from linnet.arrays.expression.traced import traceable
-from linnet.futures import Future
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 
@@ -96,7 +105,7 @@ def asarray(
     wanted = None if dtype is None else np.dtype(dtype)
     if wanted is not None:
         checked(np.empty(0, wanted))
-    if isinstance(obj, Future):
+    if is_future(obj):
         obj = obj.result()
     if isinstance(obj, ArrayBase):
         if copy is False and chunks is None and wanted in (None, obj._node.dtype):

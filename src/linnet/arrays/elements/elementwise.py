@@ -23,6 +23,7 @@ from linnet.arrays.elements.core import (
     wrapped,
     wrapped_all,
 )
+from linnet.arrays.elements.ufunc_docs import docstring
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.builders import constant, filled, mapped
 from linnet.arrays.expression.nodes import Node, Source
@@ -188,7 +189,7 @@ def _public(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     signature = _signature(ufunc)
-    function.__doc__ = f"`np.{ufunc.__name__}`, element by element, lazily.\n\n{name}{signature}"
+    function.__doc__ = docstring(name, ufunc)
     function.__signature__ = signature  # type: ignore[attr-defined]
     for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
         setattr(function, attribute, getattr(ufunc, attribute))

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays.elements import elementwise
-from linnet.arrays.elements.core import NUMBERS, SCALARS, ArrayBase, checked, wrap
+from linnet.arrays.elements.core import NUMBERS, SCALARS, ArrayBase, checked, is_future, wrap
 from linnet.arrays.elements.python_times import TIMES
 from linnet.arrays.expression.builders import filled
-from linnet.futures import Future
 
 PRIORITY = 100
 """Ours, as NumPy counts: objects with a higher `__array_priority__` do the work themselves."""
@@ -35,10 +34,10 @@ def taken(other: Any) -> Any:
     array([0, 1, 2])
     """
     kind = type(other)
-    if kind is Future:
-        return taken(other.result())
     if kind in NUMBERS or kind is np.ndarray or isinstance(other, _TAKEN):
         return other
+    if is_future(other):
+        return taken(other.result())
     if isinstance(other, np.ndarray):
         return other if kind.__array_priority__ <= 0 else NotImplemented
     if hasattr(kind, "__array_ufunc__") or getattr(kind, "__array_priority__", 0) > PRIORITY:

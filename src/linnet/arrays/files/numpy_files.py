@@ -22,7 +22,6 @@ from linnet.arrays.elements.whole_axes import whole_along
 from linnet.arrays.files.read import from_npy, from_npz
 from linnet.arrays.files.write import to_npy
 from linnet.arrays.lowering.evaluate import persisted
-from linnet.io import npy
 
 if TYPE_CHECKING:
     from linnet.arrays.array import Array
@@ -44,6 +43,8 @@ def _slabs(a: Any) -> Iterator[NDArray[Any]]:
 
 def _written(file: Any, a: Any) -> None:
     """An array in the format of `.npy`."""
+    from linnet.io import npy
+
     node = as_node(a)
     file.write(npy.header(node.shape, node.dtype))
     for slab in _slabs(a):

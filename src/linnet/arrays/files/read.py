@@ -20,15 +20,14 @@ from linnet.arrays.expression.builders import blocks, part, recut
 from linnet.arrays.expression.nodes import Entry, Node, Number, Piece
 from linnet.arrays.lowering.evaluate import computed
 from linnet.errors import InputError
-from linnet.io import csv, hdf5, npy, parquet, zarr
-from linnet.io.csv_columns import Dialect
-from linnet.io.cuts import Described, merged
-from linnet.io.places import Place
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, from_sizes
 
 if TYPE_CHECKING:
     from linnet.arrays.array import Array
+    from linnet.io import csv
+    from linnet.io.cuts import Described
+    from linnet.io.places import Place
 
 
 def from_npy(path: Any, *, chunks: Any = "auto", storage_options: Mapping[str, Any] | None = None) -> Array:
@@ -40,6 +39,9 @@ def from_npy(path: Any, *, chunks: Any = "auto", storage_options: Mapping[str, A
     ...     from_npy(os.path.join(folder, "x.npy")).sum().compute()
     np.float64(15.0)
     """
+    from linnet.io import npy
+    from linnet.io.places import Place
+
     return _array("load_npy", npy.describe(Place.of(path, storage_options)), chunks)
 
 
@@ -51,6 +53,9 @@ def from_npz(
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
     """The array of a name in an `.npz` file; without a name, a dict of all of them."""
+    from linnet.io import npy
+    from linnet.io.places import Place
+
     place = Place.of(path, storage_options)
     if name is None:
         return {each: from_npz(place, each, chunks=chunks) for each in npy.members(place)}
@@ -65,6 +70,9 @@ def from_zarr(
     `storage_options` are those of the object store (`endpoint`, `region`, `access_key_id`, …); what is
     not given comes from the environment.
     """
+    from linnet.io import zarr
+    from linnet.io.places import Place
+
     place = Place.of(url, storage_options) / path.strip("/")
     return _array("load_zarr", zarr.describe(place), chunks)
 
@@ -95,6 +103,10 @@ def read_csv(
     The file is read once here, to count its rows. A compressed one (.gz, .bz2, .xz, .zst) is
     unpacked into the system's folder for temporary files.
     """
+    from linnet.io import csv
+    from linnet.io.csv_columns import Dialect
+    from linnet.io.places import Place
+
     dialect = Dialect(delimiter, quote, decimal, tuple(na_values))
     place = Place.of(path, storage_options)
     head = csv.head(place, dialect, header=header, skip=skip_rows, compression=compression)
@@ -126,6 +138,9 @@ def read_parquet(
     are whole row groups. Missing values become NaN, or NaT, and are errors among integers where the
     file's statistics do not tell of them beforehand.
     """
+    from linnet.io import parquet
+    from linnet.io.places import Place
+
     given = [path] if isinstance(path, str | os.PathLike | Place) else list(path)
     table = parquet.describe([Place.of(each, storage_options) for each in given])
     chosen = parquet.positions(table, columns)
@@ -146,6 +161,9 @@ def from_hdf5(
     path: Any, name: str, *, chunks: Any = "auto", storage_options: Mapping[str, Any] | None = None
 ) -> Array:
     """The data set of a name in an HDF5 file or object."""
+    from linnet.io import hdf5
+    from linnet.io.places import Place
+
     return _array("load_hdf5", hdf5.describe(Place.of(path, storage_options), name), chunks)
 
 
@@ -160,6 +178,8 @@ def _place_attributes(head: csv.Head) -> dict[str, Any]:
 
 def _row_ranges(head: csv.Head, row_bytes: int) -> list[tuple[int, int, int, int]]:
     """Where the rows of each tile are: counted in parallel, in ranges that become tiles."""
+    from linnet.io import csv
+
     step = max(1 << 16, int(chunking.target() / max(1, row_bytes) * head.row))
     edges = [*range(head.begin, max(head.size, head.begin + 1), step), head.size]
     if head.begin >= head.size:
@@ -235,6 +255,8 @@ def _as_asked(node: Node, chunks: Any) -> Node:
 
 def _array(kernel: str, described: Described, chunks: Any) -> Any:
     """The lazy array of a file that is read in boxes."""
+    from linnet.io.cuts import merged
+
     shape, dtype = described.shape, described.dtype
     automatic = chunks is None or (isinstance(chunks, str) and chunks == "auto")
     wanted = None if automatic else chunking.normalized(chunks, shape, dtype)

@@ -10,7 +10,7 @@ import hashlib
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,10 @@ from linnet.arrays.expression.nodes import Along, Blocks, Entry, Node, Number, O
 from linnet.arrays.expression.operands import borrowed
 from linnet.arrays.lowering.evaluate import computed
 from linnet.errors import FileError, InputError
-from linnet.io import hdf5, npy, parquet, parts, stores, zarr
-from linnet.io.csv_columns import Dialect, header_of
-from linnet.io.cuts import snapped
-from linnet.io.journal import Journal
-from linnet.io.places import Place
 from linnet.tiles import Layout
+
+if TYPE_CHECKING:
+    from linnet.io.places import Place
 
 _LARGEST = 1 << 27
 """Bytes above which a tile is no chunk: codecs work on one in memory."""
@@ -57,6 +55,9 @@ def to_zarr(
     The array is complete when the call returns, and no array before. After a failure,
     `resume=True` writes only what is missing.
     """
+    from linnet.io import zarr
+    from linnet.io.places import Place
+
     with borrowed():
         node = as_node(x)
     checked(np.empty(0, node.dtype))
@@ -101,6 +102,9 @@ def _refuse_own_source(node: Node, place: Place) -> None:
 
 
 def _into_region(node: Node, place: Place, region: Sequence[slice], resume: bool) -> None:
+    from linnet.io import zarr
+    from linnet.io.journal import Journal
+
     text = zarr.metadata_text(place, finished=False)
     chunks = zarr.parsed(place, text)
     box = _box(region, chunks.shape, place)
@@ -151,6 +155,10 @@ def to_npy(
 
     A local file gets its name when all of it is written; an object is put together from parts.
     """
+    from linnet.io import npy, parts, stores
+    from linnet.io.journal import Journal
+    from linnet.io.places import Place
+
     with borrowed():
         node = as_node(x)
     checked(np.empty(0, node.dtype))
@@ -188,6 +196,11 @@ def to_csv(
     `header` names the columns. Numbers are as short as reads back to the same ones, or as a format
     such as "%.3f" says. Tiles are written side by side and strung together in the end.
     """
+    from linnet.io import parts
+    from linnet.io.csv_columns import Dialect, header_of
+    from linnet.io.journal import Journal
+    from linnet.io.places import Place
+
     node = _rows(x, "to_csv")
     width = 1 if node.ndim == 1 else node.shape[1]
     if header is not None and len(header) != width:
@@ -219,6 +232,10 @@ def to_parquet(
     any other a folder with a file for each tile, which needs no such step. `columns` are their names
     (default: their numbers).
     """
+    from linnet.io import parquet, parts, stores
+    from linnet.io.journal import Journal
+    from linnet.io.places import Place
+
     parquet.library()
     node = _rows(x, "to_parquet")
     width = 1 if node.ndim == 1 else node.shape[1]
@@ -258,6 +275,10 @@ def to_hdf5(
     h5py's `create_dataset`: `compression`, `shuffle`, `fletcher32`, … Only one task writes at a time: HDF5
     allows no more.
     """
+    from linnet.io import hdf5
+    from linnet.io.journal import Journal
+    from linnet.io.places import Place
+
     with borrowed():
         node = as_node(x)
     checked(np.empty(0, node.dtype))
@@ -298,6 +319,9 @@ def _begin(
     place: Place, form: str, node: Node, overwrite: bool, resume: bool, plan: dict[str, Any]
 ) -> frozenset[int] | None:
     """Make ready for tiles; returns those done already, or None if the file is complete."""
+    from linnet.io import stores
+    from linnet.io.journal import Journal
+
     journal = Journal(place)
     if journal.plan() is None and stores.exists(place):
         if resume and not overwrite:
@@ -377,6 +401,8 @@ def _chunk_lengths(node: Node, chunks: Any) -> tuple[int, ...]:
 
 def _along(node: Node, lengths: Sequence[int], starts: Sequence[int] = ()) -> Node:
     """The node cut so that each chunk of a target, where it starts there, is in one tile."""
+    from linnet.io.cuts import snapped
+
     starts = tuple(starts) or (0,) * node.ndim
     edges = tuple(
         snapped(old, step, start)

@@ -32,6 +32,10 @@ test-long: dev system  ## also the tests that take minutes, with many more rando
 	@$(pytest) -m "long or not long" --hypothesis-profile=long --timeout=3600
 	@$(pytest) --nodes=3 tests/arrays
 
+.PHONY: coverage
+coverage: dev system  ## lines and branches that the ordinary tests reach, by module; fails below the ratchet
+	@$(pytest) --cov --cov-report=term
+
 .PHONY: check lint types layers fast
 check: dev  ## style, types, layers and the fast tests: under two minutes
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target lint layers types fast

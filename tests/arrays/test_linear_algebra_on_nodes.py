@@ -179,6 +179,7 @@ SHAPES = [(100, 100), *(pytest.param(shape, marks=pytest.mark.slow) for shape in
 TALL, FLAT = (pytest.param(shape, marks=pytest.mark.slow) for shape in ((3000, 12), (12, 3000)))
 
 
+@pytest.mark.slow
 @given(st.integers(10, 140), st.integers(10, 140), st.sampled_from([16, 33, 64]), st.sampled_from(DTYPES))
 def test_elimination(m, n, tile, dtype):
     a = random(m, n, dtype=dtype)
@@ -198,6 +199,7 @@ def test_elimination(m, n, tile, dtype):
     np.testing.assert_allclose(below @ np.triu(whole[: min(m, n)]), a[order], atol=unit(dtype, m, n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", EACH)
 def test_systems(dtype):
     a, b = random(100, 100, dtype=dtype), random(100, 4, dtype=dtype, seed=1)
@@ -253,6 +255,7 @@ def test_powers(power):
     assert np.array_equal(np.asarray(exact), np.linalg.matrix_power(whole, abs(power)))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("shape", [*SHAPES, TALL])
@@ -275,6 +278,7 @@ def test_least_squares(dtype, shape, full):
 # ---- spectra
 
 
+@pytest.mark.slow
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", EACH)
 @pytest.mark.parametrize("shape", [*SHAPES, TALL, FLAT])

@@ -94,6 +94,7 @@ def values() -> np.ndarray:
     return lazy((2000, 2000), 100).compute()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEYS)
 def test_only_tiles_that_hold_an_index_are_read(name: str, values: np.ndarray):
     key = KEYS[name]

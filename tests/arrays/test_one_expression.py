@@ -149,6 +149,7 @@ def test_an_expression_is_one_program(name, programs):
     assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(9)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_can_be_planned(name):
@@ -286,6 +287,7 @@ def test_values_alone_form_no_vectors(programs):
         assert not {"apply_sweeps", "apply_panel", "bidiagonal_vectors"} & set(kernels(bound))
 
 
+@pytest.mark.slow
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("matrix", [X, X.T, TALL], ids=["tall", "wide", "skinny"])
 def test_factors_computed_apart_fit_together(matrix, programs):
@@ -306,6 +308,7 @@ def test_eigenvectors_fit_eigenvalues_computed_apart(programs):
     assert np.allclose(sign.compute() * np.exp(log.compute() - 100), np.linalg.det(A) * np.exp(-100.0))
 
 
+@pytest.mark.slow
 def test_pivots_that_are_not_trusted_make_a_second_program(programs):
     a = np.zeros((40, 40))
     a[5:, 3:] = np.random.default_rng(0).standard_normal((35, 37))

@@ -15,7 +15,7 @@ from linnet.testing.engines import EngineSuite
 pytestmark = [pytest.mark.slow, pytest.mark.needs("distributed")]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 class TestDask(EngineSuite):
     @pytest.fixture
     def engine(self, dask_client):

@@ -85,9 +85,10 @@ def test_threads_with_a_faster_way_of_their_own(folder):
         assert cases.wrong(cases.results(folder)) == []
 
 
-def test_the_number_of_threads_changes_no_bit(folder, alone):
+@FEW_OR_ALL
+def test_the_number_of_threads_changes_no_bit(chosen, folder, alone):
     with ln.init("threads", workers=1, deterministic=True):
-        agree(cases.results(folder), alone)
+        agree(cases.results(folder, CHOSEN[chosen]), alone, chosen)
 
 
 def test_a_simulated_node(folder, alone):

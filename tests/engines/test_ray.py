@@ -21,7 +21,7 @@ from linnet.tiles import TiledArray
 pytestmark = [pytest.mark.slow, pytest.mark.needs("ray"), pytest.mark.usefixtures("ray_cluster")]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(4)
 class TestRay(EngineSuite):
     @pytest.fixture
     def engine(self):

@@ -105,6 +105,7 @@ def test_a_result_that_is_no_json_is_a_failure(tmp_path):
     assert "no JSON" in json.loads((bag.folder / "attempts" / "0" / "exit.json").read_text())["why"]
 
 
+@pytest.mark.slow
 def test_lost_servers_are_no_failures(tmp_path):
     lives = [0.5, 0.7, 0.4, 1.0, 0.6]  # hours, which are seconds here
     bag = Bag("bag_jobs:square", {"x": list(range(8)), "seconds": 0.15}, folder=tmp_path / "bag")

@@ -132,6 +132,7 @@ def test_star98(rows):
     np.testing.assert_allclose(found.null_deviance, known.null_deviance, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [7, -1])
 def test_randhie(rows):
     data = sm.datasets.randhie.load()

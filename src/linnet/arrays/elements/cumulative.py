@@ -92,6 +92,19 @@ def _along(x: Any, axis: Any) -> tuple[Node, int]:
 def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Array:
     """Running sums along an axis, or over all elements.
 
+    Parameters
+    ----------
+    a : array_like
+    axis : int, optional; the axis along which to add; None: all elements in row-major order
+    dtype : optional; the type to add in, and of the result
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of the shape of `a`, or with one axis if `axis` is None
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> cumsum(asarray([1, 2, 3, 4], chunks=2)).compute()
     array([ 1,  3,  6, 10])
@@ -101,7 +114,25 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Arra
 
 @reduction(np.cumprod, out_at=3)
 def cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Array:
-    """Running products along an axis, or over all elements."""
+    """Running products along an axis, or over all elements.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, optional; the axis along which to multiply; None: all elements in row-major order
+    dtype : optional; the type to multiply in, and of the result
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of the shape of `a`, or with one axis if `axis` is None
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.cumprod([2, 3, 4]).compute()
+    array([ 2,  6, 24])
+    """
     return _running(a, np.multiply, axis, dtype)
 
 
@@ -134,7 +165,26 @@ def _standard(
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Array:
-    """Running sums along an axis; with `include_initial` they start with 0."""
+    """Running sums along an axis; with `include_initial` they start with 0.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int; may be left out if there is only one
+    dtype : optional; the type to add in, and of the result
+    out : array, optional; where the result goes
+    include_initial : whether a zero comes first, so that the result is longer by one
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.cumulative_sum([1, 2, 3], include_initial=True).compute()
+    array([0, 1, 3, 6])
+    """
     return _standard(x, np.add, 0, axis, dtype, include_initial)
 
 
@@ -142,19 +192,74 @@ def cumulative_sum(
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: Any = None, out: Any = None, include_initial: bool = False
 ) -> Array:
-    """Running products along an axis; with `include_initial` they start with 1."""
+    """Running products along an axis; with `include_initial` they start with 1.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int; may be left out if there is only one
+    dtype : optional; the type to multiply in, and of the result
+    out : array, optional; where the result goes
+    include_initial : whether a one comes first, so that the result is longer by one
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.cumulative_prod([2, 3, 4], include_initial=True).compute()
+    array([ 1,  2,  6, 24])
+    """
     return _standard(x, np.multiply, 1, axis, dtype, include_initial)
 
 
 @reduction(np.nancumsum, out_at=3)
 def nancumsum(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Array:
-    """Running sums in which NaN counts as 0."""
+    """Running sums in which NaN counts as 0.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, optional; the axis along which to add; None: all elements in row-major order
+    dtype : optional; the type to add in, and of the result
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array without NaN
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nancumsum([1.0, ln.nan, 2.0]).compute()
+    array([1., 1., 3.])
+    """
     return cumsum(_replaced(a, 0), axis, dtype)
 
 
 @reduction(np.nancumprod, out_at=3)
 def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Array:
-    """Running products in which NaN counts as 1."""
+    """Running products in which NaN counts as 1.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, optional; the axis along which to multiply; None: all elements in row-major order
+    dtype : optional; the type to multiply in, and of the result
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array without NaN
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nancumprod([2.0, ln.nan, 3.0]).compute()
+    array([2., 2., 6.])
+    """
     return cumprod(_replaced(a, 1), axis, dtype)
 
 

@@ -150,6 +150,19 @@ def concatenate(
 ) -> Array:
     """Arrays one behind another along an axis; flattened first, if the axis is None.
 
+    Parameters
+    ----------
+    arrays : sequence of arrays whose shapes differ along `axis` only
+    axis : int, optional; the axis along which they are joined; None: each is flattened first
+    out : array, optional; where the result goes
+    dtype, casting : optional; the type of the result, and which casts are allowed
+
+    Returns
+    -------
+    Array with the tiles of the arrays
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> concatenate([asarray([1, 2], chunks=1), asarray([3.5])]).compute()
     array([1. , 2. , 3.5])
@@ -160,7 +173,25 @@ def concatenate(
 def concat(
     arrays: Any, /, axis: Any = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Array:
-    """The same as `concatenate`, by the standard's name."""
+    """The same as `concatenate`, by the standard's name.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays whose shapes differ along `axis` only
+    axis : int, optional; the axis along which they are joined; None: each is flattened first
+    out : array, optional; where the result goes
+    dtype, casting : optional; the type of the result, and which casts are allowed
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.concat([[1, 2], [3]]).compute()
+    array([1, 2, 3])
+    """
     return concatenate(arrays, axis, out, dtype=dtype, casting=casting)
 
 
@@ -168,7 +199,26 @@ def concat(
 def stack(
     arrays: Any, axis: int = 0, out: Any = None, *, dtype: Any = None, casting: Any = "same_kind"
 ) -> Array:
-    """Arrays of one shape along a new axis."""
+    """Arrays of one shape along a new axis.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays of one shape
+    axis : int; where the new axis is in the result
+    out : array, optional; where the result goes
+    dtype, casting : optional; the type of the result, and which casts are allowed
+
+    Returns
+    -------
+    Array with one axis more
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.stack([[1, 2], [3, 4]], axis=1).compute()
+    array([[1, 3],
+           [2, 4]])
+    """
     nodes = [as_node(each) for each in arrays]
     if not nodes:
         raise ValueError("need at least one array to stack")
@@ -188,13 +238,47 @@ def _several(result: Any) -> Any:
 
 @chunked(np.vstack)
 def vstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
-    """Arrays one below another."""
+    """Arrays one below another.
+
+    Parameters
+    ----------
+    tup : sequence of arrays; vectors are rows
+    dtype, casting : optional; the type of the result, and which casts are allowed
+
+    Returns
+    -------
+    Array with at least two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.vstack([[1, 2], [3, 4]]).compute()
+    array([[1, 2],
+           [3, 4]])
+    """
     return _concatenate(_several(atleast_2d(*tup)), 0, None, dtype, casting, "vstack")
 
 
 @chunked(np.hstack)
 def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
-    """Arrays side by side: along the second axis, vectors along their only one."""
+    """Arrays side by side: along the second axis, vectors along their only one.
+
+    Parameters
+    ----------
+    tup : sequence of arrays
+    dtype, casting : optional; the type of the result, and which casts are allowed
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.hstack([[[1], [2]], [[3], [4]]]).compute()
+    array([[1, 3],
+           [2, 4]])
+    """
     arrays = _several(atleast_1d(*tup))
     axis = 0 if arrays and arrays[0].ndim == 1 else 1
     return _concatenate(arrays, axis, None, dtype, casting, "hstack")
@@ -202,13 +286,45 @@ def hstack(tup: Any, *, dtype: Any = None, casting: Any = "same_kind") -> Array:
 
 @chunked(np.dstack)
 def dstack(tup: Any) -> Array:
-    """Arrays one behind another, along the third axis."""
+    """Arrays one behind another, along the third axis.
+
+    Parameters
+    ----------
+    tup : sequence of arrays
+
+    Returns
+    -------
+    Array with at least three axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.dstack([[1, 2], [3, 4]]).compute()
+    array([[[1, 3],
+            [2, 4]]])
+    """
     return _concatenate(_several(atleast_3d(*tup)), 2, None, None, "same_kind", "dstack")
 
 
 @chunked(np.column_stack)
 def column_stack(tup: Any) -> Array:
-    """Vectors as columns, matrices as they are, side by side."""
+    """Vectors as columns, matrices as they are, side by side.
+
+    Parameters
+    ----------
+    tup : sequence of vectors and matrices of one length
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.column_stack([[1, 2], [3, 4]]).compute()
+    array([[1, 3],
+           [2, 4]])
+    """
     orders = {0: (-1, -1), 1: (0, -1)}
     nodes = [as_node(each) for each in tup]
     arrays = [wrap(permuted(n, orders.get(n.ndim, tuple(range(n.ndim))))) for n in nodes]
@@ -217,7 +333,22 @@ def column_stack(tup: Any) -> Array:
 
 @chunked(np.block)
 def block(arrays: Any) -> Array:
-    """An array of nested lists of blocks: the innermost lists run along the last axis."""
+    """An array of nested lists of blocks: the innermost lists run along the last axis.
+
+    Parameters
+    ----------
+    arrays : nested lists of arrays, as deep as the result has axes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.block([[ln.ones((1, 1)), ln.zeros((1, 2))]]).compute()
+    array([[1., 0., 0.]])
+    """
     depth = _depth(arrays, ())
     leaves = [as_node(each) for each in _leaves(arrays)]
     rank = max([depth, *(leaf.ndim for leaf in leaves)])
@@ -255,7 +386,24 @@ def _blocked(arrays: Any, axis: int, rank: int, dtype: Any) -> Node:
 
 @chunked(np.array_split)
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of an array along an axis: so many, of about equal length, or cut at these positions."""
+    """Parts of an array along an axis: so many, of about equal length, or cut at these positions.
+
+    Parameters
+    ----------
+    ary : Array
+    indices_or_sections : int, how many parts; or the positions at which to cut
+    axis : int
+
+    Returns
+    -------
+    list of Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [part.compute().tolist() for part in ln.array_split([1, 2, 3, 4, 5], 2)]
+    [[1, 2, 3], [4, 5]]
+    """
     node = as_node(ary)
     place = axis_of(axis, node.ndim)
     length = node.shape[place]
@@ -272,7 +420,24 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array
 
 @chunked(np.split)
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
-    """Parts of an array along an axis: so many, of equal length, or cut at these positions."""
+    """Parts of an array along an axis: so many, of equal length, or cut at these positions.
+
+    Parameters
+    ----------
+    ary : Array
+    indices_or_sections : int, how many parts, which must be of equal length; or the positions at which to cut
+    axis : int
+
+    Returns
+    -------
+    list of Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [part.compute().tolist() for part in ln.split([1, 2, 3, 4], [1, 3])]
+    [[1], [2, 3], [4]]
+    """
     node = as_node(ary)
     if not hasattr(indices_or_sections, "__len__"):
         length = node.shape[axis_of(axis, node.ndim)]
@@ -293,20 +458,68 @@ def _needs(ary: Any, least: int, name: str) -> Any:
 
 @chunked(np.hsplit)
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts of an array side by side."""
+    """Parts of an array side by side.
+
+    Parameters
+    ----------
+    ary : Array
+    indices_or_sections : int, how many parts; or the columns at which to cut
+
+    Returns
+    -------
+    list of Arrays; vectors are cut along their only axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [part.compute().tolist() for part in ln.hsplit(ln.asarray([[1, 2], [3, 4]]), 2)]
+    [[[1], [3]], [[2], [4]]]
+    """
     array = _needs(ary, 1, "hsplit")
     return split(array, indices_or_sections, 1 if array.ndim > 1 else 0)
 
 
 @chunked(np.vsplit)
 def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts of an array one below another."""
+    """Parts of an array one below another.
+
+    Parameters
+    ----------
+    ary : Array with at least two axes
+    indices_or_sections : int, how many parts; or the rows at which to cut
+
+    Returns
+    -------
+    list of Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [part.compute().tolist() for part in ln.vsplit(ln.asarray([[1, 2], [3, 4]]), 2)]
+    [[[1, 2]], [[3, 4]]]
+    """
     return split(_needs(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
 @chunked(np.dsplit)
 def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
-    """Parts of an array along its third axis."""
+    """Parts of an array along its third axis.
+
+    Parameters
+    ----------
+    ary : Array with at least three axes
+    indices_or_sections : int, how many parts; or the positions along the third axis at which to cut
+
+    Returns
+    -------
+    list of Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [part.shape for part in ln.dsplit(ln.ones((2, 2, 4)), 2)]
+    [(2, 2, 2), (2, 2, 2)]
+    """
     return split(_needs(ary, 3, "dsplit"), indices_or_sections, 2)
 
 
@@ -317,7 +530,24 @@ def _unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 @chunked(*([np.unstack] if hasattr(np, "unstack") else []), small=_unstack)
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The arrays along an axis, without it."""
+    """The arrays along an axis, without it.
+
+    Parameters
+    ----------
+    x : array_like with at least one axis
+    axis : int; the axis that goes
+
+    Returns
+    -------
+    tuple of Arrays, as many as the axis is long
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> first, second = ln.unstack([[1, 2], [3, 4]])
+    >>> second.compute()
+    array([3, 4])
+    """
     node = as_node(x)
     if not node.ndim:
         raise ValueError("Input array must be at least 1-d.")

@@ -182,6 +182,22 @@ def sum(
 ) -> Array:
     """The sum over axes; tiles are summed pairwise.
 
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to add in
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; a further term
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> sum(asarray([[1, 2], [3, 4]], chunks=1), axis=0).compute()
     array([4, 6])
@@ -199,7 +215,28 @@ def prod(
     initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Array:
-    """The product over axes."""
+    """The product over axes.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to multiply in
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; a further factor
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.prod([[1, 2], [3, 4]], axis=1).compute()
+    array([ 2, 12])
+    """
     return fold_ufunc(x, np.multiply, "prod", axis, dtype, keepdims, initial, where)
 
 
@@ -212,7 +249,27 @@ def max(
     initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Array:
-    """The largest element over axes; NaN if there is one."""
+    """The largest element over axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; the result is at least this
+    where : array_like of bool; which elements count; needs `initial`
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.max([[1, 5], [3, 2]], axis=0).compute()
+    array([3, 5])
+    """
     return fold_ufunc(x, np.maximum, "max", axis, None, keepdims, initial, where)
 
 
@@ -225,25 +282,100 @@ def min(
     initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Array:
-    """The smallest element over axes; NaN if there is one."""
+    """The smallest element over axes; NaN if there is one.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; the result is at most this
+    where : array_like of bool; which elements count; needs `initial`
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.min([[1, 5], [3, 2]], axis=0).compute()
+    array([1, 2])
+    """
     return fold_ufunc(x, np.minimum, "min", axis, None, keepdims, initial, where)
 
 
 @reduction(np.all, out_at=2)
 def all(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Array:
-    """Whether all elements are true."""
+    """Whether all elements are true.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.all([[True, False], [True, True]], axis=1).compute()
+    array([False,  True])
+    """
     return fold_ufunc(x, np.logical_and, "all", axis, None, keepdims, NOT_GIVEN, where)
 
 
 @reduction(np.any, out_at=2)
 def any(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True) -> Array:
-    """Whether some element is true."""
+    """Whether some element is true.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.any([[False, False], [True, False]], axis=1).compute()
+    array([False,  True])
+    """
     return fold_ufunc(x, np.logical_or, "any", axis, None, keepdims, NOT_GIVEN, where)
 
 
 @reduction(np.count_nonzero)
 def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Array:
-    """How many elements are not zero."""
+    """How many elements are not zero.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array of integers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.count_nonzero([[0, 1], [2, 3]], axis=0).compute()
+    array([1, 2])
+    """
     node = as_node(x)
     axes = () if names_nothing(axis, node.ndim) else axes_of(axis, node.ndim)
     return wrap(folded(node, "count", axes, np.intp, keepdims=is_set(keepdims)))
@@ -251,7 +383,25 @@ def count_nonzero(x: Any, axis: Any = None, *, keepdims: Any = False) -> Array:
 
 @reduction(np.ptp, out_at=2)
 def ptp(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Array:
-    """The largest element minus the smallest, both found in one pass."""
+    """The largest element minus the smallest, both found in one pass.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ptp([[1, 5], [3, 2]], axis=1).compute()
+    array([4, 1])
+    """
     high, low = max(x, axis, None, keepdims), min(x, axis, None, keepdims)
     return high - low
 
@@ -263,7 +413,27 @@ def ptp(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Arr
 def mean(
     x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Array:
-    """The mean over axes."""
+    """The mean over axes.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to add in; of integers float64
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.mean([[1, 2], [3, 4]], axis=0).compute()
+    array([2., 3.])
+    """
     node = as_node(x)
     axes = axes_of(axis, node.ndim)
     if dtype is not None and np.dtype(dtype).kind in "biu":
@@ -318,7 +488,30 @@ def var(
     mean: Any = NOT_GIVEN,
     correction: Any = NOT_GIVEN,
 ) -> Array:
-    """The variance over axes: squared distances from the mean, over count - `correction` (or `ddof`)."""
+    """The variance over axes: squared distances from the mean, over count - `correction` (or `ddof`).
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to compute in
+    out : array, optional; where the result goes
+    ddof : number; it is subtracted from the count of elements
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+    mean : array_like, optional; the mean, where it is known
+    correction : number; the standard's name of `ddof`
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.var([1.0, 2.0, 3.0], ddof=1).compute()
+    np.float64(1.0)
+    """
     return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, False)
 
 
@@ -335,7 +528,30 @@ def std(
     mean: Any = NOT_GIVEN,
     correction: Any = NOT_GIVEN,
 ) -> Array:
-    """The standard deviation over axes: the root of `var`."""
+    """The standard deviation over axes: the root of `var`.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to compute in
+    out : array, optional; where the result goes
+    ddof : number; it is subtracted from the count of elements
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+    mean : array_like, optional; the mean, where it is known
+    correction : number; the standard's name of `ddof`
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.std([1.0, 3.0]).compute()
+    np.float64(1.0)
+    """
     return _spread_about_mean(x, axis, dtype, ddof, keepdims, where, mean, correction, True)
 
 

@@ -32,6 +32,18 @@ if TYPE_CHECKING:
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Elements moved along an axis; those that leave at one end come in at the other.
 
+    Parameters
+    ----------
+    a : array_like
+    shift : int or tuple of int; by how many places
+    axis : int or tuple of int, optional; None: all elements in row-major order
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> roll(asarray(np.arange(5), chunks=2), 2).compute()
     array([3, 4, 0, 1, 2])
@@ -60,7 +72,24 @@ def _rolled(node: Node, shift: int, axis: int) -> Node:
 
 @chunked(np.flip, times=chunking.LINEAR)
 def flip(m: Any, axis: Any = None) -> Array:
-    """The order of elements reversed along axes, or along all."""
+    """The order of elements reversed along axes, or along all.
+
+    Parameters
+    ----------
+    m : array_like
+    axis : int or tuple of int, optional; None: all axes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.flip([[1, 2], [3, 4]]).compute()
+    array([[4, 3],
+           [2, 1]])
+    """
     node = as_node(m)
     axes = axes_of(axis, node.ndim)
     return wrap(sliced(node, [slice(None, None, -1 if a in axes else 1) for a in range(node.ndim)]))
@@ -68,7 +97,23 @@ def flip(m: Any, axis: Any = None) -> Array:
 
 @chunked(np.flipud, times=chunking.LINEAR)
 def flipud(m: Any) -> Array:
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    Parameters
+    ----------
+    m : array_like with at least one axis
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.flipud([[1, 2], [3, 4]]).compute()
+    array([[3, 4],
+           [1, 2]])
+    """
     if as_node(m).ndim < 1:
         raise ValueError("Input must be >= 1-d.")
     return flip(wrap(as_node(m)), 0)
@@ -76,7 +121,23 @@ def flipud(m: Any) -> Array:
 
 @chunked(np.fliplr, times=chunking.LINEAR)
 def fliplr(m: Any) -> Array:
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    Parameters
+    ----------
+    m : array_like with at least two axes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fliplr([[1, 2], [3, 4]]).compute()
+    array([[2, 1],
+           [4, 3]])
+    """
     if as_node(m).ndim < 2:
         raise ValueError("Input must be >= 2-d.")
     return flip(wrap(as_node(m)), 1)
@@ -84,7 +145,25 @@ def fliplr(m: Any) -> Array:
 
 @chunked(np.rot90, times=chunking.LINEAR)
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
-    """The plane of two axes turned by right angles, from the first axis to the second."""
+    """The plane of two axes turned by right angles, from the first axis to the second.
+
+    Parameters
+    ----------
+    m : array_like with at least two axes
+    k : int; how many right angles
+    axes : two int; the plane that is turned
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.rot90([[1, 2], [3, 4]]).compute()
+    array([[2, 4],
+           [1, 3]])
+    """
     array = wrap(as_node(m))
     if len(axes) != 2:
         raise ValueError("len(axes) must be 2.")
@@ -112,6 +191,17 @@ def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Array:
 def tile(A: Any, reps: Any) -> Array:
     """The array so many times along each axis.
 
+    Parameters
+    ----------
+    A : array_like
+    reps : int or tuple of int; how often along each axis
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> tile(asarray([1, 2], chunks=1), 3).compute()
     array([1, 2, 1, 2, 1, 2])
@@ -149,6 +239,18 @@ def _counts(repeats: Any) -> Any:
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
     """Each element along an axis so many times: one number for all, or one for each.
 
+    Parameters
+    ----------
+    a : array_like
+    repeats : int, or one for each element along the axis
+    axis : int, optional; None: the array is flattened
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> repeat(asarray([1, 2, 3], chunks=2), [0, 2, 1]).compute()
     array([2, 2, 3])
@@ -180,7 +282,24 @@ def repeat(a: Any, repeats: Any, axis: Any = None) -> Array:
 
 @chunked(np.resize)
 def resize(a: Any, new_shape: Any) -> Array:
-    """The elements under another shape, begun again when they run out."""
+    """The elements under another shape, begun again when they run out.
+
+    Parameters
+    ----------
+    a : array_like
+    new_shape : int or tuple of int
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.resize([1, 2, 3], (2, 2)).compute()
+    array([[1, 2],
+           [3, 1]])
+    """
     shape = shape_of(new_shape)
     flat = ravel(wrap(as_node(a)))
     wanted = math.prod(shape)
@@ -202,7 +321,22 @@ def _resize_in_place(self: Any, *new_shape: Any, refcheck: bool = True) -> None:
 
 @chunked(np.kron)
 def kron(a: Any, b: Any) -> Array:
-    """The Kronecker product: each element of one array times all of another."""
+    """The Kronecker product: each element of one array times all of another.
+
+    Parameters
+    ----------
+    a, b : array_like
+
+    Returns
+    -------
+    Array; along each axis as long as the product of the lengths
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.kron([1, 10], [1, 2, 3]).compute()
+    array([ 1,  2,  3, 10, 20, 30])
+    """
     one, other = as_node(a), as_node(b)
     rank = max(one.ndim, other.ndim)
     one, other = (permuted(n, (*(-1,) * (rank - n.ndim), *range(n.ndim))) for n in (one, other))
@@ -226,13 +360,47 @@ def kron(a: Any, b: Any) -> Array:
 
 @chunked(np.append)
 def append(arr: Any, values: Any, axis: Any = None) -> Array:
-    """Values behind an array, along an axis; both flattened, if there is none."""
+    """Values behind an array, along an axis; both flattened, if there is none.
+
+    Parameters
+    ----------
+    arr : array_like
+    values : array_like; what comes behind it
+    axis : int, optional; None: both are flattened
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.append([1, 2], [[3], [4]]).compute()
+    array([1, 2, 3, 4])
+    """
     return concatenate([arr, values], axis)
 
 
 @chunked(np.delete)
 def delete(arr: Any, obj: Any, axis: Any = None) -> Array:
-    """The array without what an index names along an axis."""
+    """The array without what an index names along an axis.
+
+    Parameters
+    ----------
+    arr : array_like
+    obj : int, slice, or array of integers or booleans; what goes
+    axis : int, optional; None: the array is flattened
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.delete([1, 2, 3, 4], [0, 2]).compute()
+    array([2, 4])
+    """
     node = as_node(arr)
     if axis is None:
         node, axis = ravel(wrap(node)).__node__, 0
@@ -282,7 +450,25 @@ def _checked_index(index: Any, length: int, axis: int, *, end: bool = False) -> 
 
 @chunked(np.insert)
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
-    """The array with values before what an index names along an axis."""
+    """The array with values before what an index names along an axis.
+
+    Parameters
+    ----------
+    arr : array_like
+    obj : int, slice, or array of integers; before which elements
+    values : array_like; what is put there
+    axis : int, optional; None: the array is flattened
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.insert([1, 2, 3], 1, 9).compute()
+    array([1, 9, 2, 3])
+    """
     node = as_node(arr)
     if axis is None:
         node, axis = ravel(wrap(node)).__node__, 0
@@ -316,7 +502,24 @@ def _at_least(node: Node, rank: int) -> Node:
 
 @chunked(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """The array without the zeros at its ends: where they end has to be computed."""
+    """The array without the zeros at its ends: where they end has to be computed.
+
+    Parameters
+    ----------
+    filt : array_like
+    trim : "f", "b" or "fb"; zeros at the front, at the back, or both
+    axis : int or tuple of int, optional; None: all axes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.trim_zeros(ln.asarray([0, 1, 0, 2, 0])).compute()
+    array([1, 0, 2])
+    """
     node = as_node(filt)
     sides = trim.lower()
     if sides not in ("fb", "bf", "f", "b"):

@@ -33,6 +33,16 @@ def _positions(node: Node) -> list[Node]:
 def nonzero(a: Any) -> tuple[Array, ...]:
     """Positions of what is not zero, along each axis. How many there are is found out at once.
 
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    tuple of Arrays, one for each axis
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> [each.compute().tolist() for each in nonzero(asarray([[0, 5], [7, 0]], chunks=1))]
     [[0, 1], [1, 0]]
@@ -47,7 +57,23 @@ def nonzero(a: Any) -> tuple[Array, ...]:
 
 @chunked(np.argwhere, times=chunking.LINEAR)
 def argwhere(a: Any) -> Array:
-    """Positions of what is not zero, a row for each."""
+    """Positions of what is not zero, a row for each.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    Array of positions, a row for each element that is not zero
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.argwhere([[0, 5], [7, 0]]).compute()
+    array([[0, 1],
+           [1, 0]])
+    """
     node = as_node(a)
     if not node.ndim:
         return wrap(filled((int(bool(known(wrap(node))[()])), 0), 0, np.int64))
@@ -57,7 +83,22 @@ def argwhere(a: Any) -> Array:
 
 @chunked(np.flatnonzero, times=chunking.LINEAR)
 def flatnonzero(a: Any) -> Array:
-    """Positions of what is not zero, in row-major order."""
+    """Positions of what is not zero, in row-major order.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    Array of positions in row-major order
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.flatnonzero([[0, 5], [7, 0]]).compute()
+    array([1, 2])
+    """
     node = as_node(a)
     if not node.ndim:
         node = permuted(node, (-1,))
@@ -75,7 +116,25 @@ def _joined(lines: Sequence[Node], shape: Sequence[int]) -> Node:
 
 @chunked(np.ravel_multi_index)
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Array:
-    """Positions along axes as one position in row-major (or with "F" column-major) order."""
+    """Positions along axes as one position in row-major (or with "F" column-major) order.
+
+    Parameters
+    ----------
+    multi_index : tuple of arrays of integers, one for each axis
+    dims : the shape they are positions in
+    mode : "raise", "wrap" or "clip"; what becomes of positions outside
+    order : "C" or "F"
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ravel_multi_index(([0, 1], [2, 0]), (2, 3)).compute()
+    array([2, 3])
+    """
     lengths = (dims,) if hasattr(dims, "__index__") else tuple(dims)
     lines = [as_node(each) for each in multi_index]
     modes = mode if isinstance(mode, tuple) else (mode,) * len(lengths)
@@ -103,7 +162,24 @@ def _within(line: Node, length: int, mode: str) -> Node:
 
 @chunked(np.unravel_index)
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ...]:
-    """A position in row-major (or with "F" column-major) order as positions along axes."""
+    """A position in row-major (or with "F" column-major) order as positions along axes.
+
+    Parameters
+    ----------
+    indices : array of integers
+    shape : the shape they are positions in
+    order : "C" or "F"
+
+    Returns
+    -------
+    tuple of Arrays, one for each axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.unravel_index([2, 3], (2, 3))]
+    [[0, 1], [2, 0]]
+    """
     (line,) = persisted([as_node(indices)])
     lengths = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     if line.dtype.kind not in "iu":
@@ -127,6 +203,19 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Array:
     """Where values belong in a sorted array: in each of its tiles they are counted, and the counts added.
 
+    Parameters
+    ----------
+    a : sorted vector
+    v : array_like; the values to place
+    side : "left" or "right"; before or behind equal elements
+    sorter : array of integers, optional; the order in which `a` is sorted
+
+    Returns
+    -------
+    Array of positions, of the shape of `v`
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> searchsorted(asarray([1, 3, 5, 7], chunks=2), asarray([0, 4, 7], chunks=1)).compute()
     array([0, 2, 3])
@@ -153,7 +242,24 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arra
 
 @chunked(np.digitize)
 def digitize(x: Any, bins: Any, right: bool = False) -> Array:
-    """The number of the bin each element is in."""
+    """The number of the bin each element is in.
+
+    Parameters
+    ----------
+    x : array_like
+    bins : vector of edges that rise or fall
+    right : whether bins have their right edge and not their left one
+
+    Returns
+    -------
+    Array of integers; 0 and len(bins) are outside
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.digitize([0.5, 2.5, 9.0], [0, 1, 2, 3]).compute()
+    array([1, 3, 4])
+    """
     node, edges = as_node(x), known(bins)
     if node.dtype.kind == "c":
         raise TypeError("x may not be complex")

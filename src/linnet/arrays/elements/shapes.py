@@ -35,6 +35,19 @@ if TYPE_CHECKING:
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: Any = None) -> Array:
     """The elements in row-major order (or column-major, with order "F") under another shape.
 
+    Parameters
+    ----------
+    a : array_like
+    shape : int or tuple of int; one of them may be -1, and is then found from the others
+    order : "C" (row-major), "F" (column-major) or "A"
+    copy : bool, optional; False: refuse where elements must move
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> reshape(asarray(np.arange(6), chunks=2), (2, -1)).compute()
     array([[0, 1, 2],
@@ -57,7 +70,23 @@ def _reversed(node: Node) -> Node:
 
 @chunked(np.ravel, times=chunking.LINEAR)
 def ravel(a: Any, order: str = "C") -> Array:
-    """The elements, one after another."""
+    """The elements, one after another.
+
+    Parameters
+    ----------
+    a : array_like
+    order : "C" (row-major), "F" (column-major), "A" or "K"
+
+    Returns
+    -------
+    Array with one axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ravel([[1, 2], [3, 4]]).compute()
+    array([1, 2, 3, 4])
+    """
     return reshape(wrap(as_node(a)), (-1,), "C" if order == "K" else order)
 
 
@@ -66,6 +95,18 @@ def reshape_blockwise(x: Any, shape: Any, chunks: Any = None) -> Array:
 
     Axes are merged, or split; where one is split, `chunks` says how the result is cut.
 
+    Parameters
+    ----------
+    x : Array
+    shape : tuple of int
+    chunks : optional; the tiles of the result, where more axes than one are possible
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x = asarray(np.arange(6).reshape(2, 3), chunks=(2, (2, 1)))
     >>> reshape_blockwise(x, 6).compute()
@@ -80,7 +121,24 @@ def reshape_blockwise(x: Any, shape: Any, chunks: Any = None) -> Array:
 
 @chunked(np.transpose, times=chunking.LINEAR)
 def transpose(a: Any, axes: Any = None) -> Array:
-    """The axes in another order; reversed, if none is given."""
+    """The axes in another order; reversed, if none is given.
+
+    Parameters
+    ----------
+    a : array_like
+    axes : sequence of int, optional; the order of the axes; None: reversed
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.transpose([[1, 2], [3, 4]]).compute()
+    array([[1, 3],
+           [2, 4]])
+    """
     node = as_node(a)
     if axes is None:
         return wrap(_reversed(node))
@@ -94,13 +152,44 @@ def transpose(a: Any, axes: Any = None) -> Array:
 
 @named_as(np.permute_dims)
 def permute_dims(x: Any, /, axes: Any = None) -> Array:
-    """The axes in another order."""
+    """The axes in another order.
+
+    Parameters
+    ----------
+    x : array_like
+    axes : sequence of int, optional; the order of the axes; None: reversed
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.permute_dims(ln.ones((2, 3, 4)), (1, 0, 2)).shape
+    (3, 2, 4)
+    """
     return transpose(x, axes)
 
 
 @chunked(np.matrix_transpose, times=chunking.LINEAR)
 def matrix_transpose(x: Any, /) -> Array:
-    """The last two axes swapped."""
+    """The last two axes swapped.
+
+    Parameters
+    ----------
+    x : array_like with at least two axes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.matrix_transpose(ln.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
     node = as_node(x)
     if node.ndim < 2:
         raise ValueError(f"Input array must be at least 2-dimensional, but it is {node.ndim}")
@@ -109,7 +198,23 @@ def matrix_transpose(x: Any, /) -> Array:
 
 @chunked(np.swapaxes, times=chunking.LINEAR)
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
-    """Two axes swapped."""
+    """Two axes swapped.
+
+    Parameters
+    ----------
+    a : array_like
+    axis1, axis2 : int
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.swapaxes(ln.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     node = as_node(a)
     order = list(range(node.ndim))
     one, other = axis_of(axis1, node.ndim), axis_of(axis2, node.ndim)
@@ -119,7 +224,24 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
 
 @chunked(np.moveaxis, times=chunking.LINEAR)
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
-    """Axes moved to other places, the others in their order."""
+    """Axes moved to other places, the others in their order.
+
+    Parameters
+    ----------
+    a : array_like
+    source : int or sequence of int; the axes that move
+    destination : int or sequence of int; where they are in the result
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.moveaxis(ln.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     node = as_node(a)
     places: list[list[int]] = []
     for given in (source, destination):
@@ -137,7 +259,24 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 
 @chunked(np.rollaxis, times=chunking.LINEAR)
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
-    """An axis moved to before another one."""
+    """An axis moved to before another one.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int; the axis that moves
+    start : int; the axis before which it goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.rollaxis(ln.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
     node = as_node(a)
     count = node.ndim
     axis = axis_of(axis, count)
@@ -154,7 +293,23 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 
 @chunked(np.expand_dims, times=chunking.LINEAR)
 def expand_dims(a: Any, axis: Any = 0) -> Array:
-    """New axes of length 1 at these places of the result."""
+    """New axes of length 1 at these places of the result.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int; where the new axes are in the result
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.expand_dims([1, 2], 1).shape
+    (2, 1)
+    """
     node = as_node(a)
     count = node.ndim + (len(axis) if isinstance(axis, tuple | list) else 1)
     new = axes_of(axis if isinstance(axis, tuple | list) else (axis,), count)
@@ -164,7 +319,23 @@ def expand_dims(a: Any, axis: Any = 0) -> Array:
 
 @chunked(np.squeeze, times=chunking.LINEAR)
 def squeeze(a: Any, axis: Any = None) -> Array:
-    """Without axes of length 1; only without these, if some are named."""
+    """Without axes of length 1; only without these, if some are named.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; axes of length 1; None: all of them
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.squeeze(ln.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
     node = as_node(a)
     gone = [k for k, n in enumerate(node.shape) if n == 1] if axis is None else axes_of(axis, node.ndim)
     for each in gone:
@@ -183,19 +354,64 @@ def _with_axes(arys: tuple[Any, ...], widen: Any) -> Any:
 
 @chunked(np.atleast_1d, times=chunking.LINEAR)
 def atleast_1d(*arys: Any) -> Any:
-    """Arrays with at least one axis."""
+    """Arrays with at least one axis.
+
+    Parameters
+    ----------
+    arys : array_like, one or several
+
+    Returns
+    -------
+    Array, or a tuple of them if several were given
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.atleast_1d(3.0).shape
+    (1,)
+    """
     return _with_axes(arys, lambda rank: tuple(range(rank)) or (-1,))
 
 
 @chunked(np.atleast_2d, times=chunking.LINEAR)
 def atleast_2d(*arys: Any) -> Any:
-    """Arrays with at least two axes; new ones come first."""
+    """Arrays with at least two axes; new ones come first.
+
+    Parameters
+    ----------
+    arys : array_like, one or several
+
+    Returns
+    -------
+    Array, or a tuple of them if several were given
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.atleast_2d([1, 2, 3]).shape
+    (1, 3)
+    """
     return _with_axes(arys, lambda rank: (*(-1,) * (2 - rank), *range(rank)))
 
 
 @chunked(np.atleast_3d, times=chunking.LINEAR)
 def atleast_3d(*arys: Any) -> Any:
-    """Arrays with at least three axes: a vector becomes a row, a matrix gets a last axis."""
+    """Arrays with at least three axes: a vector becomes a row, a matrix gets a last axis.
+
+    Parameters
+    ----------
+    arys : array_like, one or several
+
+    Returns
+    -------
+    Array, or a tuple of them if several were given
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.atleast_3d([[1, 2, 3]]).shape
+    (1, 3, 1)
+    """
     orders = {0: (-1, -1, -1), 1: (-1, 0, -1), 2: (0, 1, -1)}
     return _with_axes(arys, lambda rank: orders.get(rank, tuple(range(rank))))
 
@@ -205,7 +421,25 @@ def atleast_3d(*arys: Any) -> Any:
 
 @chunked(np.broadcast_to, times=chunking.LINEAR)
 def broadcast_to(x: Any, /, shape: Any, subok: bool = False) -> Array:
-    """The array spread over a shape, as in arithmetic."""
+    """The array spread over a shape, as in arithmetic.
+
+    Parameters
+    ----------
+    x : array_like
+    shape : int or tuple of int
+    subok : without meaning here; there are no subclasses
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.broadcast_to([1, 2], (2, 2)).compute()
+    array([[1, 2],
+           [1, 2]])
+    """
     lengths = shape_of(shape)
     node = as_node(x)
     try:
@@ -219,14 +453,45 @@ def broadcast_to(x: Any, /, shape: Any, subok: bool = False) -> Array:
 
 @chunked(np.broadcast_arrays)
 def broadcast_arrays(*args: Any, subok: bool = False) -> tuple[Array, ...]:
-    """Arrays spread over the shape they have in common."""
+    """Arrays spread over the shape they have in common.
+
+    Parameters
+    ----------
+    args : array_like, several
+    subok : without meaning here; there are no subclasses
+
+    Returns
+    -------
+    tuple of Arrays of one shape
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.shape for each in ln.broadcast_arrays([1, 2, 3], [[1], [2]])]
+    [(2, 3), (2, 3)]
+    """
     nodes = [as_node(each) for each in args]
     shape = np.broadcast_shapes(*(node.shape for node in nodes))
     return tuple(wrap(spread(node, shape)) for node in nodes)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
-    """The shape that arrays of these shapes have in common."""
+    """The shape that arrays of these shapes have in common.
+
+    Parameters
+    ----------
+    shapes : tuples of int
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
     return np.broadcast_shapes(*shapes)
 
 
@@ -234,6 +499,17 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def rechunk(x: Any, chunks: Any = "auto") -> Array:
     """The same array in other tiles.
 
+    Parameters
+    ----------
+    x : Array
+    chunks : length of the tiles: a number, one for each axis, or "auto"
+
+    Returns
+    -------
+    Array of the same elements
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> rechunk(asarray(np.arange(6)), 4).chunks
     ((4, 2),)

@@ -18,13 +18,49 @@ if TYPE_CHECKING:
 
 @reduction(np.argmax, out_at=2)
 def argmax(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Array:
-    """The position of the largest element, the first of equals; NaN counts as largest."""
+    """The position of the largest element, the first of equals; NaN counts as largest.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int, optional; None: over all elements, in row-major order
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.argmax([[1, 5], [7, 2]], axis=1).compute()
+    array([1, 0])
+    """
     return wrap(position(as_node(x), "max", axis, is_set(keepdims)))
 
 
 @reduction(np.argmin, out_at=2)
 def argmin(x: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Array:
-    """The position of the smallest element, the first of equals; NaN counts as smallest."""
+    """The position of the smallest element, the first of equals; NaN counts as smallest.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int, optional; None: over all elements, in row-major order
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.argmin([[1, 5], [7, 2]], axis=1).compute()
+    array([0, 1])
+    """
     return wrap(position(as_node(x), "min", axis, is_set(keepdims)))
 
 

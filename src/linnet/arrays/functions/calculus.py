@@ -32,6 +32,19 @@ def _part(node: Node, axis: int, start: int | None, stop: int | None, step: int 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Array:
     """The n-th differences of neighbours along an axis.
 
+    Parameters
+    ----------
+    a : array_like
+    n : int; how often
+    axis : int
+    prepend, append : array_like, optional; put before and behind it first
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> diff(asarray([1, 4, 9], chunks=1)).compute()
     array([3, 5])
@@ -64,7 +77,23 @@ def _end(end: Node | None, node: Node, axis: int) -> Node | None:
 
 @chunked(np.ediff1d, times=chunking.LINEAR)
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
-    """The differences of neighbours of the flattened array, with numbers before and behind."""
+    """The differences of neighbours of the flattened array, with numbers before and behind.
+
+    Parameters
+    ----------
+    ary : array_like
+    to_end, to_begin : array_like, optional; numbers behind and before the differences
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ediff1d([1, 4, 9], to_begin=0).compute()
+    array([0, 3, 5])
+    """
     node = as_node(ary)
     np.subtract(sample(node.dtype), sample(node.dtype))  # NumPy refuses truth values, unlike diff
     flat = node if node.ndim == 1 else wrap(node).reshape((-1,)).__node__
@@ -84,7 +113,25 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
 
 @chunked(np.gradient, times=chunking.LINEAR)
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Second-order central differences inside, one-sided ones at the ends, along each axis."""
+    """Second-order central differences inside, one-sided ones at the ends, along each axis.
+
+    Parameters
+    ----------
+    f : array_like
+    varargs : spacing; one number, one for each axis, or coordinates
+    axis : int or tuple of int, optional; None: all
+    edge_order : 1 or 2; how accurate at the ends
+
+    Returns
+    -------
+    Array, or a list of them for several axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.gradient([1.0, 2.0, 4.0, 7.0]).compute()
+    array([1. , 1.5, 2.5, 3. ])
+    """
     node = as_node(f)
     np.subtract(np.empty(0, node.dtype), np.empty(0, node.dtype))  # NumPy refuses booleans
     axes = (
@@ -163,7 +210,25 @@ def _edges(node: Node, axis: int, gaps: Any, order: int, even: bool) -> list[Any
 
 @chunked(np.trapezoid, times=chunking.LINEAR)
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
-    """The integral along an axis by the trapezoidal rule."""
+    """The integral along an axis by the trapezoidal rule.
+
+    Parameters
+    ----------
+    y : array_like
+    x : array_like, optional; where the values are
+    dx : number; how far apart they are, without `x`
+    axis : int
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.trapezoid([1.0, 2.0, 3.0]).compute()
+    np.float64(4.0)
+    """
     node = as_node(y)
     along = axis_of(axis, node.ndim)
     if x is None:
@@ -179,7 +244,25 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
 
 @chunked(np.unwrap)
 def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.pi) -> Array:
-    """Angles without jumps of more than half a period: their complements are added up."""
+    """Angles without jumps of more than half a period: their complements are added up.
+
+    Parameters
+    ----------
+    p : array_like of angles
+    discont : number, optional; smaller jumps stay
+    axis : int
+    period : number
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.unwrap([0.0, 3.0, 6.5], period=6.0).compute()
+    array([0. , 3. , 0.5])
+    """
     node = as_node(p)
     along = axis_of(axis, node.ndim)
     steps = diff(wrap(node), axis=along)
@@ -201,7 +284,25 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 @chunked(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
-    """Linear interpolation in a table of points, which every tile sees whole."""
+    """Linear interpolation in a table of points, which every tile sees whole.
+
+    Parameters
+    ----------
+    x : array_like; where
+    xp, fp : vectors; the points of the table, `xp` rising
+    left, right : numbers, optional; beyond the ends; by default those at the ends
+    period : number, optional; of `x`
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.interp([0.5, 2.0], [0, 1], [10, 20]).compute()
+    array([15., 20.])
+    """
     node = as_node(x)
     points, values = as_read(xp, float), as_read(fp)
     # NumPy says what comes out, and refuses what is no real number.
@@ -275,7 +376,23 @@ def convolve(a: Any, v: Any, mode: Any = "full", *, strides: Any = 1, padding: A
 
 @chunked(np.correlate)
 def correlate(a: Any, v: Any, mode: Any = "valid") -> Array:
-    """The cross-correlation: the convolution with the conjugate of the second in reverse."""
+    """The cross-correlation: the convolution with the conjugate of the second in reverse.
+
+    Parameters
+    ----------
+    a, v : vectors
+    mode : "valid", "same" or "full"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.correlate([1, 2, 3], [0, 1]).compute()
+    array([2, 3])
+    """
     x, y = as_node(a), as_node(v)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"correlate takes arrays with one axis, not of shapes {x.shape} and {y.shape}")

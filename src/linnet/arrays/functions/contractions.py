@@ -106,7 +106,25 @@ def _product(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any
 
 @chunked(np.matmul)
 def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Array:
-    """The matrix product; leading axes are broadcast, and vectors are rows or columns."""
+    """The matrix product; leading axes are broadcast, and vectors are rows or columns.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+    dtype : optional; the type to compute in
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.matmul([[1, 2], [3, 4]], [[1, 0], [0, 10]]).compute()
+    array([[ 1, 20],
+           [ 3, 40]])
+    """
     if dtype is not None:  # the products too are of this dtype, not only the result
         np.matmul(*(np.ones((1, 1), as_node(each).dtype) for each in (x1, x2)), dtype=dtype)
         x1, x2 = (wrap(cast(as_node(each), dtype)) for each in (x1, x2))
@@ -139,7 +157,23 @@ def _finished(node: Node, out: Any = None) -> Any:
 @chunked(np.tensordot, small=_straight(np.tensordot))
 @_of_durations
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
-    """The sum of products over the given axes of both."""
+    """The sum of products over the given axes of both.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+    axes : how many of the last and the first ones; or two sequences that name them
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.tensordot(ln.ones((2, 3)), ln.ones((3, 4)), axes=1).shape
+    (2, 4)
+    """
     (a, b), common = _typed(x1, x2)
     if isinstance(axes, int):
         first, second = list(range(a.ndim - axes, a.ndim)), list(range(axes))
@@ -166,7 +200,23 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
 
 @chunked(np.vecdot)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
-    """The inner product of vectors along an axis; the first is conjugated."""
+    """The inner product of vectors along an axis; the first is conjugated.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+    axis : int
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.vecdot([[1, 2], [3, 4]], [1, 10]).compute()
+    array([21, 43])
+    """
     (a, b), common = _typed(x1, x2)
     if not a.ndim or not b.ndim or a.shape[axis] != b.shape[axis]:
         raise ValueError(f"vecdot: {a.shape} and {b.shape} do not fit along axis {axis}")
@@ -182,7 +232,23 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 @chunked(np.dot, small=_straight(np.dot))
 @_of_durations
 def dot(a: Any, b: Any, out: Any = None) -> Array:
-    """NumPy's dot: the last axis of `a` with the last but one of `b`."""
+    """NumPy's dot: the last axis of `a` with the last but one of `b`.
+
+    Parameters
+    ----------
+    a, b : array_like
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.dot([[1, 2], [3, 4]], [1, 10]).compute()
+    array([21, 43])
+    """
     (x, y), common = _typed(a, b)
     if not x.ndim or not y.ndim:
         return apply(np.multiply, wrap(x), wrap(y))
@@ -201,7 +267,22 @@ def dot(a: Any, b: Any, out: Any = None) -> Array:
 @chunked(np.inner, small=_straight(np.inner))
 @_of_durations
 def inner(a: Any, b: Any, /) -> Array:
-    """The sum of products over the last axes of both."""
+    """The sum of products over the last axes of both.
+
+    Parameters
+    ----------
+    a, b : array_like
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.inner([1, 2], [3, 4]).compute()
+    np.int64(11)
+    """
     (x, y), _ = _typed(a, b)
     if not x.ndim or not y.ndim:
         return apply(np.multiply, wrap(x), wrap(y))
@@ -210,7 +291,24 @@ def inner(a: Any, b: Any, /) -> Array:
 
 @chunked(np.outer)
 def outer(a: Any, b: Any, out: Any = None) -> Array:
-    """The products of all elements of `a` with all of `b`."""
+    """The products of all elements of `a` with all of `b`.
+
+    Parameters
+    ----------
+    a, b : array_like; they are flattened
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.outer([1, 2], [1, 10]).compute()
+    array([[ 1, 10],
+           [ 2, 20]])
+    """
     x, y = as_node(a), as_node(b)
     flat = [wrap(n) if n.ndim == 1 else wrap(n).reshape(-1) for n in (x, y)]
     columns = wrap(permuted(flat[0].__node__, (0, -1)))
@@ -221,14 +319,45 @@ def outer(a: Any, b: Any, out: Any = None) -> Array:
 @chunked(np.vdot, small=_straight(np.vdot))
 @_of_durations
 def vdot(a: Any, b: Any, /) -> Array:
-    """The inner product of all elements; the first array is conjugated."""
+    """The inner product of all elements; the first array is conjugated.
+
+    Parameters
+    ----------
+    a, b : array_like; they are flattened
+
+    Returns
+    -------
+    Array without axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.vdot([1j, 2], [1j, 3]).compute()
+    np.complex128(7+0j)
+    """
     x, y = (wrap(as_node(each)).reshape(-1) for each in (a, b))
     return vecdot(x, y)
 
 
 @chunked(np.matvec)
 def matvec(x1: Any, x2: Any, /) -> Array:
-    """Matrices times vectors, the last axes."""
+    """Matrices times vectors, the last axes.
+
+    Parameters
+    ----------
+    x1 : array_like; matrices in the last two axes
+    x2 : array_like; vectors in the last axis
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.matvec([[1, 2], [3, 4]], [1, 10]).compute()
+    array([21, 43])
+    """
     vector = as_node(x2)
     return wrap(
         _dropped(matmul(wrap(as_node(x1)), wrap(permuted(vector, (*range(vector.ndim), -1)))).__node__, -1)
@@ -237,7 +366,23 @@ def matvec(x1: Any, x2: Any, /) -> Array:
 
 @chunked(np.vecmat)
 def vecmat(x1: Any, x2: Any, /) -> Array:
-    """Vectors (conjugated) times matrices, the last axes."""
+    """Vectors (conjugated) times matrices, the last axes.
+
+    Parameters
+    ----------
+    x1 : array_like; vectors in the last axis
+    x2 : array_like; matrices in the last two axes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.vecmat([1, 10], [[1, 2], [3, 4]]).compute()
+    array([31, 42])
+    """
     vector = as_node(x1)
     if vector.dtype.kind == "c":
         vector = apply(np.conjugate, wrap(vector)).__node__
@@ -252,7 +397,24 @@ def _dropped(node: Node, axis: int) -> Node:
 
 @chunked(np.einsum)
 def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: Any) -> Array:
-    """Sums of products by letters, as NumPy's; the order of products is chosen."""
+    """Sums of products by letters, as NumPy's; the order of products is chosen.
+
+    Parameters
+    ----------
+    operands : the letters of the axes, such as "ij,jk->ik", and the arrays
+    out : array, optional; where the result goes
+    optimize : the order of products; by default the best one is looked for
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).compute()
+    array([21, 43])
+    """
     dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "safe")
     keywords.pop("order", None)
     if keywords:

@@ -102,67 +102,278 @@ def _axes(
 
 @reduction(np.fft.fft, out_at=4)
 def fft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Array:
-    """The Fourier transform along an axis."""
+    """The Fourier transform along an axis.
+
+    Parameters
+    ----------
+    x : array_like
+    n : int, optional; how many elements are transformed; shorter axes get zeros, longer ones are cut
+    axis : int; the axis that is transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.fft([1.0, 0.0, 0.0, 0.0]).compute()
+    array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    """
     return _transform("fft", x, n, axis, norm)
 
 
 @reduction(np.fft.ifft, out_at=4)
 def ifft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Array:
-    """The inverse Fourier transform along an axis."""
+    """The inverse Fourier transform along an axis.
+
+    Parameters
+    ----------
+    x : array_like
+    n : int, optional; how many elements are transformed; shorter axes get zeros, longer ones are cut
+    axis : int; the axis that is transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.ifft(ln.fft.fft([1.0, 2.0])).compute()
+    array([1.+0.j, 2.+0.j])
+    """
     return _transform("ifft", x, n, axis, norm)
 
 
 @reduction(np.fft.rfft, out_at=4)
 def rfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Array:
-    """The transform of real numbers: half of it, the rest is its mirror."""
+    """The transform of real numbers: half of it, the rest is its mirror.
+
+    Parameters
+    ----------
+    x : array_like
+    n : int, optional; how many elements are transformed; shorter axes get zeros, longer ones are cut
+    axis : int; the axis that is transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers, `n // 2 + 1` along the axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.rfft([1.0, 0.0, 0.0, 0.0]).compute()
+    array([1.+0.j, 1.+0.j, 1.+0.j])
+    """
     return _transform("rfft", x, n, axis, norm)
 
 
 @reduction(np.fft.irfft, out_at=4)
 def irfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Array:
-    """The inverse of `rfft`."""
+    """The inverse of `rfft`.
+
+    Parameters
+    ----------
+    x : array_like
+    n : int, optional; how many elements the result has; by default an even number
+    axis : int; the axis that is transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of real numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.irfft(ln.fft.rfft([1.0, 2.0, 3.0, 4.0])).compute()
+    array([1., 2., 3., 4.])
+    """
     return _transform("irfft", x, n, axis, norm)
 
 
 @reduction(np.fft.hfft, out_at=4)
 def hfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Array:
-    """The transform of a signal whose spectrum is real."""
+    """The transform of a signal whose spectrum is real.
+
+    Parameters
+    ----------
+    x : array_like
+    n : int, optional; how many elements the result has; by default an even number
+    axis : int; the axis that is transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of real numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.hfft([1.0, 2.0]).compute()
+    array([ 3., -1.])
+    """
     return _transform("hfft", x, n, axis, norm)
 
 
 @reduction(np.fft.ihfft, out_at=4)
 def ihfft(x: Any, n: int | None = None, axis: int = -1, norm: str | None = None, out: Any = None) -> Array:
-    """The inverse of `hfft`."""
+    """The inverse of `hfft`.
+
+    Parameters
+    ----------
+    x : array_like
+    n : int, optional; how many elements are transformed; shorter axes get zeros, longer ones are cut
+    axis : int; the axis that is transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.ihfft([3.0, -1.0]).compute()
+    array([1.-0.j, 2.-0.j])
+    """
     return _transform("ihfft", x, n, axis, norm)
 
 
 @reduction(np.fft.fftn, out_at=4)
 def fftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Array:
-    """The Fourier transform along several axes."""
+    """The Fourier transform along several axes.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int, optional; None: all, or the last ones if `s` is given
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.fftn(ln.ones((2, 2, 2))).compute().real.ravel()
+    array([8., 0., 0., 0., 0., 0., 0., 0.])
+    """
     return _along_axes("fft", x, s, axes, norm)
 
 
 @reduction(np.fft.ifftn, out_at=4)
 def ifftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Array:
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int, optional; None: all, or the last ones if `s` is given
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.ifftn(ln.fft.fftn([[1.0, 2.0]])).compute().real
+    array([[1., 2.]])
+    """
     return _along_axes("ifft", x, s, axes, norm)
 
 
 @reduction(np.fft.fft2, out_at=4)
 def fft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Array:
-    """The Fourier transform along two axes."""
+    """The Fourier transform along two axes.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int; the axes that are transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.fft2(ln.ones((2, 2))).compute().real
+    array([[4., 0.],
+           [0., 0.]])
+    """
     return _along_axes("fft", x, s, axes, norm)
 
 
 @reduction(np.fft.ifft2, out_at=4)
 def ifft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Array:
-    """The inverse of `fft2`."""
+    """The inverse of `fft2`.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int; the axes that are transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.ifft2([[4.0, 0.0], [0.0, 0.0]]).compute().real
+    array([[1., 1.],
+           [1., 1.]])
+    """
     return _along_axes("ifft", x, s, axes, norm)
 
 
 @reduction(np.fft.rfftn, out_at=4)
 def rfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Array:
-    """The transform of real numbers along several axes."""
+    """The transform of real numbers along several axes.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int, optional; None: all, or the last ones if `s` is given
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers; the last axis is about half as long
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.rfftn(ln.ones((2, 2, 4))).shape
+    (2, 2, 3)
+    """
     array = wrap(as_node(x))
     lengths, chosen = _axes(array.shape, s, axes)
     array = _transform("rfft", array, lengths[-1], chosen[-1], norm)
@@ -173,7 +384,27 @@ def rfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out:
 
 @reduction(np.fft.irfftn, out_at=4)
 def irfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out: Any = None) -> Array:
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int, optional; None: all, or the last ones if `s` is given
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of real numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.irfftn(ln.fft.rfftn([[1.0, 2.0], [3.0, 4.0]])).compute()
+    array([[1., 2.],
+           [3., 4.]])
+    """
     array = wrap(as_node(x))
     lengths, chosen = _axes(array.shape, s, axes)
     for n, axis in zip(lengths[:-1], chosen[:-1], strict=True):
@@ -183,19 +414,74 @@ def irfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out
 
 @reduction(np.fft.rfft2, out_at=4)
 def rfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Array:
-    """The transform of real numbers along two axes."""
+    """The transform of real numbers along two axes.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int; the axes that are transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of complex numbers; the last axis is about half as long
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.rfft2(ln.ones((2, 4))).shape
+    (2, 3)
+    """
     return rfftn(x, s, axes, norm)
 
 
 @reduction(np.fft.irfft2, out_at=4)
 def irfft2(x: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None, out: Any = None) -> Array:
-    """The inverse of `rfft2`."""
+    """The inverse of `rfft2`.
+
+    Parameters
+    ----------
+    x : array_like
+    s : sequence of int, optional; how many elements are transformed along each axis
+    axes : sequence of int; the axes that are transformed
+    norm : "backward" (default), "ortho" or "forward"; which direction is divided by the length
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of real numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.irfft2(ln.fft.rfft2([[1.0, 2.0], [3.0, 4.0]])).compute()
+    array([[1., 2.],
+           [3., 4.]])
+    """
     return irfftn(x, s, axes, norm)
 
 
 @chunked(np.fft.fftshift)
 def fftshift(x: Any, axes: Any = None) -> Array:
-    """The zero frequency in the middle."""
+    """The zero frequency in the middle.
+
+    Parameters
+    ----------
+    x : array_like
+    axes : int or sequence of int, optional; None: all
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.fftshift([0, 1, -2, -1]).compute()
+    array([-2, -1,  0,  1])
+    """
     array = wrap(as_node(x))
     chosen = tuple(range(array.ndim)) if axes is None else listed(axes)
     shifts = tuple(array.shape[a] // 2 for a in chosen)
@@ -204,19 +490,73 @@ def fftshift(x: Any, axes: Any = None) -> Array:
 
 @chunked(np.fft.ifftshift)
 def ifftshift(x: Any, axes: Any = None) -> Array:
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Parameters
+    ----------
+    x : array_like
+    axes : int or sequence of int, optional; None: all
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.ifftshift([-2, -1, 0, 1]).compute()
+    array([ 0,  1, -2, -1])
+    """
     array = wrap(as_node(x))
     chosen = tuple(range(array.ndim)) if axes is None else listed(axes)
     return np.roll(array, tuple(-(array.shape[a] // 2) for a in chosen), chosen)
 
 
 def fftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, chunks: Any = None) -> Array:
-    """The frequencies of a transform of n elements, d apart."""
+    """The frequencies of a transform of n elements, d apart.
+
+    Parameters
+    ----------
+    n : int; how many elements are transformed
+    d : float; how far apart they are
+    dtype : optional; a type of floats
+    device : optional; "cpu"
+    chunks : optional; length of the tiles
+
+    Returns
+    -------
+    Array of n frequencies, those from zero on first
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.fftfreq(4).compute()
+    array([ 0.  ,  0.25, -0.5 , -0.25])
+    """
     return _frequencies(np.fft.fftfreq(n, d), dtype, device, chunks)
 
 
 def rfftfreq(n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, chunks: Any = None) -> Array:
-    """The frequencies of a transform of n real elements, d apart."""
+    """The frequencies of a transform of n real elements, d apart.
+
+    Parameters
+    ----------
+    n : int; how many elements are transformed
+    d : float; how far apart they are
+    dtype : optional; a type of floats
+    device : optional; "cpu"
+    chunks : optional; length of the tiles
+
+    Returns
+    -------
+    Array of n // 2 + 1 frequencies
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fft.rfftfreq(4).compute()
+    array([0.  , 0.25, 0.5 ])
+    """
     return _frequencies(np.fft.rfftfreq(n, d), dtype, device, chunks)
 
 

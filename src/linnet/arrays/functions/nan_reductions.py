@@ -56,6 +56,22 @@ def nansum(
 ) -> Array:
     """The sum over axes, NaN counted as 0.
 
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to add in
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; one more element
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> nansum(asarray([1.0, np.nan, 3.0], chunks=1)).compute()
     np.float64(4.0)
@@ -73,7 +89,28 @@ def nanprod(
     initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Array:
-    """The product over axes, NaN counted as 1."""
+    """The product over axes, NaN counted as 1.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to multiply in
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; one more element
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanprod([2.0, ln.nan, 3.0]).compute()
+    np.float64(6.0)
+    """
     return prod(_filled(a, 1), axis, dtype, None, keepdims, initial, where)
 
 
@@ -86,7 +123,27 @@ def nanmax(
     initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Array:
-    """The largest element that is not NaN; NaN where there is none."""
+    """The largest element that is not NaN; NaN where there is none.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; one more element
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanmax([1.0, ln.nan, 3.0]).compute()
+    np.float64(3.0)
+    """
     if as_node(a).dtype.kind not in "fcmM":
         return max(a, axis, None, keepdims, initial, where)
     return fold_ufunc(a, np.fmax, "fmax", axis, None, keepdims, initial, where)
@@ -101,7 +158,27 @@ def nanmin(
     initial: Any = NOT_GIVEN,
     where: Any = True,
 ) -> Array:
-    """The smallest element that is not NaN; NaN where there is none."""
+    """The smallest element that is not NaN; NaN where there is none.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    initial : number, optional; one more element
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanmin([ln.nan, 2.0, 1.0]).compute()
+    np.float64(1.0)
+    """
     if as_node(a).dtype.kind not in "fcmM":
         return min(a, axis, None, keepdims, initial, where)
     return fold_ufunc(a, np.fmin, "fmin", axis, None, keepdims, initial, where)
@@ -125,7 +202,27 @@ def _check_inexact(node: Node, dtype: Any) -> None:
 def nanmean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, *, where: Any = True
 ) -> Array:
-    """The mean over axes of what is not NaN."""
+    """The mean over axes of what is not NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to add in
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+
+    Returns
+    -------
+    Array; NaN where there is nothing else
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanmean([1.0, ln.nan, 3.0]).compute()
+    np.float64(2.0)
+    """
     _check_inexact(as_node(a), dtype)
     here = _present(as_node(a), where)
     return mean(a, axis, dtype, None, keepdims, where=where if here is None else here)
@@ -144,7 +241,30 @@ def nanvar(
     mean: Any = NOT_GIVEN,
     correction: Any = NOT_GIVEN,
 ) -> Array:
-    """The variance over axes of what is not NaN; NaN where that is too little."""
+    """The variance over axes of what is not NaN; NaN where that is too little.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to compute in
+    out : array, optional; where the result goes
+    ddof : number; it is subtracted from the count of elements
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+    mean : array_like, optional; the mean, where it is known
+    correction : number; the standard's name of `ddof`
+
+    Returns
+    -------
+    Array; NaN where there is nothing else
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanvar([1.0, ln.nan, 5.0]).compute()
+    np.float64(4.0)
+    """
     return _scattered(a, axis, dtype, ddof, keepdims, where, mean, correction, False)
 
 
@@ -161,7 +281,30 @@ def nanstd(
     mean: Any = NOT_GIVEN,
     correction: Any = NOT_GIVEN,
 ) -> Array:
-    """The standard deviation over axes of what is not NaN."""
+    """The standard deviation over axes of what is not NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    dtype : optional; the type to compute in
+    out : array, optional; where the result goes
+    ddof : number; it is subtracted from the count of elements
+    keepdims : whether reduced axes stay, with length 1
+    where : array_like of bool; which elements count
+    mean : array_like, optional; the mean, where it is known
+    correction : number; the standard's name of `ddof`
+
+    Returns
+    -------
+    Array; NaN where there is nothing else
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanstd([1.0, ln.nan, 3.0]).compute()
+    np.float64(1.0)
+    """
     return _scattered(a, axis, dtype, ddof, keepdims, where, mean, correction, True)
 
 
@@ -206,13 +349,49 @@ def _all_missing(node: Node, axis: Any) -> None:
 
 @reduction(np.nanargmax, out_at=2)
 def nanargmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Array:
-    """The position of the largest element that is not NaN; an error where there is none."""
+    """The position of the largest element that is not NaN; an error where there is none.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanargmax([1.0, ln.nan, 3.0]).compute()
+    np.int64(2)
+    """
     return _best(a, axis, keepdims, argmax, -np.inf)
 
 
 @reduction(np.nanargmin, out_at=2)
 def nanargmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Array:
-    """The position of the smallest element that is not NaN; an error where there is none."""
+    """The position of the smallest element that is not NaN; an error where there is none.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int, optional; None: over all elements
+    out : array, optional; where the result goes
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanargmin([ln.nan, 2.0, 1.0]).compute()
+    np.int64(2)
+    """
     return _best(a, axis, keepdims, argmin, np.inf)
 
 

@@ -27,14 +27,44 @@ def _one(op: str, x: Any, function: Any) -> Any:
 
 @chunked(np.real, times=chunking.LINEAR)
 def real(val: Any) -> Array:
-    """The real parts."""
+    """The real parts.
+
+    Parameters
+    ----------
+    val : array_like
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.real([1 + 2j, 3.0]).compute()
+    array([1., 3.])
+    """
     node = as_node(val)
     return _one("real", val, np.real) if node.dtype.kind == "c" else wrap(node)
 
 
 @chunked(np.imag, times=chunking.LINEAR)
 def imag(val: Any) -> Array:
-    """The imaginary parts."""
+    """The imaginary parts.
+
+    Parameters
+    ----------
+    val : array_like
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.imag([1 + 2j, 3.0]).compute()
+    array([2., 0.])
+    """
     node = as_node(val)
     if node.dtype.kind == "c":
         return _one("imag", val, np.imag)
@@ -43,26 +73,88 @@ def imag(val: Any) -> Array:
 
 @chunked(np.angle, times=chunking.LINEAR)
 def angle(z: Any, deg: bool = False) -> Array:
-    """The angle of complex numbers, in radians or degrees."""
+    """The angle of complex numbers, in radians or degrees.
+
+    Parameters
+    ----------
+    z : array_like
+    deg : whether in degrees
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.angle([1j, -1.0], deg=True).compute()
+    array([ 90., 180.])
+    """
     found = apply(np.arctan2, imag(z), real(z)) if as_node(z).dtype.kind == "c" else apply(np.arctan2, 0, z)
     return apply(np.multiply, found, 180 / np.pi) if deg else found
 
 
 @chunked(np.i0, times=chunking.LINEAR)
 def i0(x: Any) -> Array:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of order 0.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.i0([0.0, 1.0]).compute()
+    array([1.        , 1.26606588])
+    """
     return _one("i0", x, np.i0)
 
 
 @chunked(np.sinc, times=chunking.LINEAR)
 def sinc(x: Any) -> Array:
-    """sin(πx) / (πx), and 1 at 0."""
+    """sin(πx) / (πx), and 1 at 0.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.sinc([0.0, 0.5]).compute()
+    array([1.        , 0.63661977])
+    """
     return _one("sinc", x, np.sinc)
 
 
 @reduction(np.fix, out_at=1)
 def fix(x: Any, out: Any = None) -> Array:
-    """Rounded towards zero."""
+    """Rounded towards zero.
+
+    Parameters
+    ----------
+    x : array_like
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fix([1.7, -1.7]).compute()
+    array([ 1., -1.])
+    """
     return apply(np.trunc, x)
 
 
@@ -70,6 +162,18 @@ def fix(x: Any, out: Any = None) -> Array:
 def round(a: Any, decimals: int = 0, out: Any = None) -> Array:
     """Rounded to so many decimals, halves to even.
 
+    Parameters
+    ----------
+    a : array_like
+    decimals : int; negative: places before the point
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> round(asarray([1.25, 2.75], chunks=1), 1).compute()
     array([1.2, 2.8])
@@ -107,6 +211,18 @@ def clip(x: Any, /, min: Any = None, max: Any = None, out: Any = None) -> Array:
     bound that it does not hold counts as the last number that it does. With bounds of another kind, as 1.5
     for integers, the dtype is NumPy's.
 
+    Parameters
+    ----------
+    x : array_like
+    min, max : array_like or None
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> clip(asarray([0, 2, 4], chunks=2), 1.5, 2.5).compute()
     array([1.5, 2. , 2.5])
@@ -156,7 +272,25 @@ def numpy_clip(
 
 @chunked(np.nan_to_num, times=chunking.LINEAR)
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Array:
-    """NaN becomes 0 (or `nan`), infinities the largest numbers (or `posinf`, `neginf`)."""
+    """NaN becomes 0 (or `nan`), infinities the largest numbers (or `posinf`, `neginf`).
+
+    Parameters
+    ----------
+    x : array_like
+    copy : without meaning here; the input stays as it is
+    nan : number in place of NaN
+    posinf, neginf : numbers in place of infinities; by default the largest and the smallest of the type
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nan_to_num([ln.nan, 1.0, ln.inf], posinf=9.0).compute()
+    array([0., 1., 9.])
+    """
     node = as_node(x)
     if node.dtype.kind == "c":
         parts = [nan_to_num(part(x), copy, nan, posinf, neginf) for part in (real, imag)]
@@ -178,7 +312,24 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
 @chunked(np.isclose, times=chunking.LINEAR)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
-    """Whether |a - b| <= atol + rtol · |b|, element by element."""
+    """Whether |a - b| <= atol + rtol · |b|, element by element.
+
+    Parameters
+    ----------
+    a, b : array_like
+    rtol, atol : by how much they may differ, in parts of `b` and at all
+    equal_nan : whether NaN equals NaN
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isclose([1.0, 2.0], [1.0, 2.1]).compute()
+    array([ True, False])
+    """
     x, y = wrap(as_node(a)), wrap(as_node(b))
     if y.__node__.dtype.kind in "biu":
         y = wrap(cast(y.__node__, np.result_type(y.__node__.dtype, 1.0)))
@@ -188,18 +339,66 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> bool:
-    """Whether all elements are close; this computes."""
+    """Whether all elements are close; this computes.
+
+    Parameters
+    ----------
+    a, b : array_like
+    rtol, atol : by how much they may differ, in parts of `b` and at all
+    equal_nan : whether NaN equals NaN
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.allclose([1.0, 2.0], [1.0, 2.0 + 1e-9])
+    True
+    """
     return bool(reductions.all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
-    """Whether two arrays have the same shape and elements; this computes."""
+    """Whether two arrays have the same shape and elements; this computes.
+
+    Parameters
+    ----------
+    a1, a2 : array_like
+    equal_nan : whether NaN equals NaN
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.array_equal([1, 2], [1, 2]), ln.array_equal([1, 2], [[1, 2]])
+    (True, False)
+    """
     x, y = as_node(a1), as_node(a2)
     return x.shape == y.shape and _all_equal(wrap(x), wrap(y), equal_nan)
 
 
 def array_equiv(a1: Any, a2: Any) -> bool:
-    """Whether two arrays have the same elements once broadcast together; this computes."""
+    """Whether two arrays have the same elements once broadcast together; this computes.
+
+    Parameters
+    ----------
+    a1, a2 : array_like
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.array_equiv([1, 1], [[1], [1]])
+    True
+    """
     x, y = as_node(a1), as_node(a2)
     try:
         np.broadcast_shapes(x.shape, y.shape)

@@ -63,12 +63,50 @@ def eye(
 
 
 def identity(n: Any, dtype: Any = None, *, chunks: Any = "auto") -> Array:
-    """The square array with ones on its diagonal."""
+    """The square array with ones on its diagonal.
+
+    Parameters
+    ----------
+    n : int; length of the sides
+    dtype : optional
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.identity(2).compute()
+    array([[1., 0.],
+           [0., 1.]])
+    """
     return eye(n, dtype=dtype, chunks=chunks)
 
 
 def tri(N: Any, M: Any = None, k: int = 0, dtype: Any = float, *, chunks: Any = "auto") -> Array:
-    """Ones on and below the k-th diagonal, zeros above."""
+    """Ones on and below the k-th diagonal, zeros above.
+
+    Parameters
+    ----------
+    N : int; how many rows
+    M : int, optional; how many columns; None: as many
+    k : int; which diagonal; 0 is the main one, those above are positive
+    dtype : optional
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.tri(2, 3).compute()
+    array([[1., 0., 0.],
+           [1., 1., 0.]])
+    """
     shape = shape_of((N, N if M is None else M))
     kind, k = np.dtype(dtype), operator.index(k)
     return made(
@@ -92,19 +130,70 @@ def _triangle(m: Any, op: str, k: int) -> Any:
 
 @chunked(np.tril, times=chunking.LINEAR)
 def tril(m: Any, k: int = 0) -> Array:
-    """The array with zeros above the k-th diagonal."""
+    """The array with zeros above the k-th diagonal.
+
+    Parameters
+    ----------
+    m : array_like with at least two axes
+    k : int; which diagonal; 0 is the main one, those above are positive
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.tril([[1, 2], [3, 4]]).compute()
+    array([[1, 0],
+           [3, 4]])
+    """
     return _triangle(m, "greater_equal", k)
 
 
 @chunked(np.triu, times=chunking.LINEAR)
 def triu(m: Any, k: int = 0) -> Array:
-    """The array with zeros below the k-th diagonal."""
+    """The array with zeros below the k-th diagonal.
+
+    Parameters
+    ----------
+    m : array_like with at least two axes
+    k : int; which diagonal; 0 is the main one, those above are positive
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.triu([[1, 2], [3, 4]]).compute()
+    array([[1, 2],
+           [0, 4]])
+    """
     return _triangle(m, "less_equal", k)
 
 
 @chunked(np.diag)
 def diag(v: Any, k: int = 0) -> Array:
-    """The k-th diagonal of a matrix, or the matrix that has a vector for its k-th diagonal."""
+    """The k-th diagonal of a matrix, or the matrix that has a vector for its k-th diagonal.
+
+    Parameters
+    ----------
+    v : array_like with one or two axes
+    k : int; which diagonal; 0 is the main one, those above are positive
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.diag([1, 2]).compute()
+    array([[1, 0],
+           [0, 2]])
+    """
     node = as_node(v)
     if node.ndim == 2:
         return NUMPY[np.diagonal](wrap(node), k)
@@ -123,13 +212,48 @@ def diag(v: Any, k: int = 0) -> Array:
 
 @chunked(np.diagflat)
 def diagflat(v: Any, k: int = 0) -> Array:
-    """The matrix that has the elements of an array for its k-th diagonal."""
+    """The matrix that has the elements of an array for its k-th diagonal.
+
+    Parameters
+    ----------
+    v : array_like; it is flattened
+    k : int; which diagonal; 0 is the main one, those above are positive
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.diagflat([[1, 2]]).compute()
+    array([[1, 0],
+           [0, 2]])
+    """
     return diag(NUMPY[np.ravel](v), k)
 
 
 @chunked(np.vander)
 def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:
-    """Powers of the elements of a vector: a row for each."""
+    """Powers of the elements of a vector: a row for each.
+
+    Parameters
+    ----------
+    x : vector
+    N : int, optional; how many columns; None: as many as elements
+    increasing : whether powers rise from left to right
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.vander([2, 3], 3).compute()
+    array([[4, 2, 1],
+           [9, 3, 1]])
+    """
     node = as_node(x)
     if node.ndim != 1:
         raise ValueError(f"x must be a one-dimensional array or sequence; this array has shape {node.shape}")
@@ -175,7 +299,26 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False, *, chunks: Any = "auto") -> Any:
-    """Coordinates of the elements of a grid: along a new first axis, or one array an axis if `sparse`."""
+    """Coordinates of the elements of a grid: along a new first axis, or one array an axis if `sparse`.
+
+    Parameters
+    ----------
+    dimensions : sequence of int; the shape of the grid
+    dtype : a type of integers
+    sparse : whether each array has one long axis only
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array, or a tuple of them with `sparse`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.indices((2, 2)).compute()[1]
+    array([[0, 1],
+           [0, 1]])
+    """
     shape = shape_of(dimensions)
     kind = np.dtype(dtype)
     layout = chunking.normalized(chunks, shape, kind)
@@ -261,12 +404,46 @@ def _of_mask(mask: Any) -> tuple[Any, ...]:
 
 
 def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Array, ...]:
-    """Where the elements on and below the k-th diagonal are."""
+    """Where the elements on and below the k-th diagonal are.
+
+    Parameters
+    ----------
+    n : int; how many rows
+    k : int; which diagonal; 0 is the main one, those above are positive
+    m : int, optional; how many columns; None: as many
+
+    Returns
+    -------
+    tuple of two Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
     return _of_mask(tri(n, m, k, bool))
 
 
 def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple[Array, ...]:
-    """Where the elements on and above the k-th diagonal are."""
+    """Where the elements on and above the k-th diagonal are.
+
+    Parameters
+    ----------
+    n : int; how many rows
+    k : int; which diagonal; 0 is the main one, those above are positive
+    m : int, optional; how many columns; None: as many
+
+    Returns
+    -------
+    tuple of two Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     below = tri(n, m, operator.index(k) - 1, bool)
     return _of_mask(wrap(mapped("logical_not", [below.__node__], bool)))
 
@@ -279,30 +456,110 @@ def _sides(arr: Any) -> tuple[int, int]:
 
 
 def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """Where the elements of a matrix on and below the k-th diagonal are."""
+    """Where the elements of a matrix on and below the k-th diagonal are.
+
+    Parameters
+    ----------
+    arr : array with two axes
+    k : int; which diagonal; 0 is the main one, those above are positive
+
+    Returns
+    -------
+    tuple of two Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.tril_indices_from(ln.ones((2, 2)))]
+    [[0, 1, 1], [0, 0, 1]]
+    """
     rows, columns = _sides(arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, ...]:
-    """Where the elements of a matrix on and above the k-th diagonal are."""
+    """Where the elements of a matrix on and above the k-th diagonal are.
+
+    Parameters
+    ----------
+    arr : array with two axes
+    k : int; which diagonal; 0 is the main one, those above are positive
+
+    Returns
+    -------
+    tuple of two Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.triu_indices_from(ln.ones((2, 2)))]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     rows, columns = _sides(arr)
     return triu_indices(rows, k, columns)
 
 
 def mask_indices(n: Any, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Array, ...]:
-    """Where a function such as `triu` leaves ones in a square array of ones."""
+    """Where a function such as `triu` leaves ones in a square array of ones.
+
+    Parameters
+    ----------
+    n : int; length of the sides
+    mask_func : function of an array and `k`
+    k : what the function is given
+
+    Returns
+    -------
+    tuple of two Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.mask_indices(2, ln.triu)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
     return _of_mask(mask_func(ones((n, n), int), k) != 0)
 
 
 def diag_indices(n: Any, ndim: int = 2) -> tuple[Array, ...]:
-    """Where the main diagonal of an array of equal sides is."""
+    """Where the main diagonal of an array of equal sides is.
+
+    Parameters
+    ----------
+    n : int; length of the sides
+    ndim : int; how many axes
+
+    Returns
+    -------
+    tuple of Arrays, one for each axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> [each.compute().tolist() for each in ln.diag_indices(3)]
+    [[0, 1, 2], [0, 1, 2]]
+    """
     edges = chunking.automatic((operator.index(n),), 8).boundaries[0]
     return (wrap(positions(edges)),) * ndim
 
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
-    """Where the main diagonal of this array is."""
+    """Where the main diagonal of this array is.
+
+    Parameters
+    ----------
+    arr : array_like with equal sides
+
+    Returns
+    -------
+    tuple of Arrays, one for each axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> len(ln.diag_indices_from(ln.ones((2, 2, 2))))
+    3
+    """
     shape = as_node(arr).shape
     if len(shape) < 2:
         raise ValueError(f"input array must be at least 2-d; this array has shape {shape}")

@@ -249,6 +249,23 @@ def quantile(
 ) -> Array:
     """The quantiles over axes, by any of NumPy's methods or `method="approximate"`.
 
+    Parameters
+    ----------
+    a : array_like
+    q : array_like of numbers between 0 and 1
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    overwrite_input : without meaning here; the input stays as it is
+    method : one of the methods of NumPy's `quantile`, or "approximate" for a sketch in bounded memory
+    keepdims : whether reduced axes stay, with length 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    Array; axes of `q` come first
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> quantile(asarray([3.0, 1.0, 2.0, 4.0], chunks=2), 0.5).compute()
     np.float64(2.5)
@@ -268,7 +285,29 @@ def percentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The percentiles over axes; see `quantile`."""
+    """The percentiles over axes; see `quantile`.
+
+    Parameters
+    ----------
+    a : array_like
+    q : array_like of numbers between 0 and 100
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    overwrite_input : without meaning here; the input stays as it is
+    method : one of the methods of NumPy's `quantile`, or "approximate" for a sketch in bounded memory
+    keepdims : whether reduced axes stay, with length 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    Array; axes of `q` come first
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.percentile([1, 2, 3, 4, 5], [25, 50]).compute()
+    array([2., 3.])
+    """
     return _found(a, q, axis, method, keepdims, weights, 100.0)
 
 
@@ -284,7 +323,29 @@ def nanquantile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The quantiles over axes of what is not NaN."""
+    """The quantiles over axes of what is not NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    q : array_like of numbers between 0 and 1
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    overwrite_input : without meaning here; the input stays as it is
+    method : one of the methods of NumPy's `quantile`, or "approximate" for a sketch in bounded memory
+    keepdims : whether reduced axes stay, with length 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    Array; axes of `q` come first
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanquantile([1.0, ln.nan, 3.0], 0.5).compute()
+    np.float64(2.0)
+    """
     return _found(a, q, axis, method, keepdims, weights, skip_nan=True)
 
 
@@ -300,7 +361,29 @@ def nanpercentile(
     *,
     weights: Any = None,
 ) -> Array:
-    """The percentiles over axes of what is not NaN."""
+    """The percentiles over axes of what is not NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    q : array_like of numbers between 0 and 100
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    overwrite_input : without meaning here; the input stays as it is
+    method : one of the methods of NumPy's `quantile`, or "approximate" for a sketch in bounded memory
+    keepdims : whether reduced axes stay, with length 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    Array; axes of `q` come first
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanpercentile([1.0, ln.nan, 3.0], 50).compute()
+    np.float64(2.0)
+    """
     return _found(a, q, axis, method, keepdims, weights, 100.0, skip_nan=True)
 
 
@@ -308,7 +391,26 @@ def nanpercentile(
 def median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
 ) -> Array:
-    """The median over axes: the mean of the two elements in the middle."""
+    """The median over axes: the mean of the two elements in the middle.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    overwrite_input : without meaning here; the input stays as it is
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.median([3, 1, 2, 10]).compute()
+    np.float64(2.5)
+    """
     return _found(a, 0.5, axis, "median", keepdims)
 
 
@@ -316,7 +418,26 @@ def median(
 def nanmedian(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
 ) -> Array:
-    """The median over axes of what is not NaN."""
+    """The median over axes of what is not NaN.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    out : array, optional; where the result goes
+    overwrite_input : without meaning here; the input stays as it is
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array; NaN where there is nothing else
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.nanmedian([3.0, ln.nan, 1.0]).compute()
+    np.float64(2.0)
+    """
     return _found(a, 0.5, axis, "median", keepdims, skip_nan=True)
 
 

@@ -202,28 +202,88 @@ def unique(
 
 @chunked(np.unique_all)
 def unique_all(x: Any) -> UniqueAll:
-    """Distinct elements, where each is first, which of them each element is, and how often each occurs."""
+    """Distinct elements, where each is first, which of them each element is, and how often each occurs.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    named tuple of Arrays: `values`, `indices`, `inverse_indices` and `counts`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.unique_all([3, 1, 3]).indices.compute()
+    array([1, 0])
+    """
     values, first, inverse, counts = _distinct(x, first=True, inverse=True, counts=True, equal_nan=False)
     return UniqueAll(values, first, inverse, counts)
 
 
 @chunked(np.unique_counts)
 def unique_counts(x: Any) -> UniqueCounts:
-    """Distinct elements, and how often each occurs."""
+    """Distinct elements, and how often each occurs.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    named tuple of Arrays: `values` and `counts`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.unique_counts([3, 1, 3]).counts.compute()
+    array([1, 2])
+    """
     values, _, _, counts = _distinct(x, counts=True, equal_nan=False)
     return UniqueCounts(values, counts)
 
 
 @chunked(np.unique_inverse)
 def unique_inverse(x: Any) -> UniqueInverse:
-    """Distinct elements, and for each element which of them it is."""
+    """Distinct elements, and for each element which of them it is.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    named tuple of Arrays: `values` and `inverse_indices`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.unique_inverse([3, 1, 3]).inverse_indices.compute()
+    array([1, 0, 1])
+    """
     values, _, inverse, _ = _distinct(x, inverse=True, equal_nan=False)
     return UniqueInverse(values, inverse)
 
 
 @chunked(np.unique_values, small=lambda x: np.unique(x, equal_nan=False))
 def unique_values(x: Any) -> Array:
-    """Distinct elements, in order: NumPy leaves the order open, but it must not depend on the size."""
+    """Distinct elements, in order: NumPy leaves the order open, but it must not depend on the size.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    Array, sorted
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.unique_values([3, 1, 3]).compute()
+    array([1, 3])
+    """
     return _distinct(x, equal_nan=False)[0]
 
 
@@ -258,26 +318,90 @@ def _compared(one: Any, other: Any, keep: tuple[int, ...]) -> list[Any]:
 
 @chunked(np.union1d)
 def union1d(ar1: Any, ar2: Any) -> Array:
-    """The distinct elements of both."""
+    """The distinct elements of both.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like; they are flattened
+
+    Returns
+    -------
+    Array, sorted
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.union1d([1, 3], [2, 3]).compute()
+    array([1, 2, 3])
+    """
     return _compared(ar1, ar2, (1, 2, 3))[0]
 
 
 @chunked(np.intersect1d)
 def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
-    """The distinct elements that occur in both, and with `return_indices` where they are first."""
+    """The distinct elements that occur in both, and with `return_indices` where they are first.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like; they are flattened
+    assume_unique : whether neither has an element twice, which saves looking
+    return_indices : whether to say where they are first, too
+
+    Returns
+    -------
+    Array, sorted; with `return_indices` a tuple of three
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.intersect1d([1, 3, 4], [4, 3, 5]).compute()
+    array([3, 4])
+    """
     found = _compared(ar1, ar2, (3,))
     return tuple(found) if return_indices else found[0]
 
 
 @chunked(np.setxor1d)
 def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """The distinct elements that occur in one of them only."""
+    """The distinct elements that occur in one of them only.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like; they are flattened
+    assume_unique : whether neither has an element twice, which saves looking
+
+    Returns
+    -------
+    Array, sorted
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.setxor1d([1, 2, 3], [3, 4]).compute()
+    array([1, 2, 4])
+    """
     return _compared(ar1, ar2, (1, 2))[0]
 
 
 @chunked(np.setdiff1d)
 def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
-    """The distinct elements of the first that do not occur in the second."""
+    """The distinct elements of the first that do not occur in the second.
+
+    Parameters
+    ----------
+    ar1, ar2 : array_like; they are flattened
+    assume_unique : whether neither has an element twice, which saves looking
+
+    Returns
+    -------
+    Array, sorted
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.setdiff1d([1, 2, 3, 2], [2]).compute()
+    array([1, 3])
+    """
     if assume_unique:  # NumPy then keeps their order
         flat = wrap(_flat(ar1))
         return flat[isin(flat, ar2, invert=True)]
@@ -291,7 +415,26 @@ def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Array:
 def isin(
     element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
 ) -> Array:
-    """Which elements occur among `test_elements`."""
+    """Which elements occur among `test_elements`.
+
+    Parameters
+    ----------
+    element : array_like
+    test_elements : array_like; those that are looked for
+    assume_unique : whether neither has an element twice
+    invert : whether to say which do not occur
+    kind : without meaning here
+
+    Returns
+    -------
+    Array of booleans, of the shape of `element`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isin([1, 2, 3], [2, 5]).compute()
+    array([False,  True, False])
+    """
     node, test = as_node(element), _flat(test_elements)
     if test.grid != (1,):
         test = unique(wrap(test)).__node__

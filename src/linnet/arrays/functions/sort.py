@@ -143,6 +143,20 @@ def sort(
 ) -> Array:
     """The elements in ascending order along an axis, NaN last.
 
+    Parameters
+    ----------
+    x : array_like
+    axis : int, optional; None: the array is flattened
+    kind, order : as for NumPy; the kind does not matter
+    descending : whether the largest comes first
+    stable : whether equal elements keep their order
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> sort(asarray([3, 1, 2], chunks=1), descending=True).compute()
     array([3, 2, 1])
@@ -164,7 +178,26 @@ def argsort(
     descending: bool = False,
     stable: bool = True,
 ) -> Array:
-    """Where the elements in ascending order are; of equals the first comes first, also if descending."""
+    """Where the elements in ascending order are; of equals the first comes first, also if descending.
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int, optional; None: the array is flattened
+    kind, order : as for NumPy; the kind does not matter
+    descending : whether the largest comes first
+    stable : whether equal elements keep their order
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.argsort([3, 1, 2]).compute()
+    array([1, 2, 0])
+    """
     refuse_keywords("argsort", order=(order, None))
     _is_stable(kind, stable)
     node, along = _along(x, axis)
@@ -197,7 +230,22 @@ def numpy_argsort(
 
 @chunked(np.sort_complex)
 def sort_complex(a: Any) -> Array:
-    """The elements as complex numbers, sorted by real part, then by imaginary part."""
+    """The elements as complex numbers, sorted by real part, then by imaginary part.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    Array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.sort_complex([2, 1j, 1]).compute()
+    array([0.+1.j, 1.+0.j, 2.+0.j])
+    """
     node = as_node(a)
     made = sorted_node(node, axis_of(-1, node.ndim))
     return wrap(cast(made, np.sort_complex(sample(made.dtype)).dtype))
@@ -215,7 +263,25 @@ def _kths(kth: Any, length: int) -> tuple[int, ...]:
 
 @chunked(np.partition)
 def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Array:
-    """The elements with those at `kth` where sorting would put them, smaller ones before, larger behind."""
+    """The elements with those at `kth` where sorting would put them, smaller ones before, larger behind.
+
+    Parameters
+    ----------
+    a : array_like
+    kth : int or sequence of int; positions
+    axis : int, optional; None: the array is flattened
+    kind, order : as for NumPy; the kind does not matter
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.partition([3, 1, 2], 1).compute()[1]
+    np.int64(2)
+    """
     refuse_keywords("partition", order=(order, None))
     node, along = _along(a, axis)
     places = _kths(kth, node.shape[along])
@@ -224,7 +290,25 @@ def partition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order
 
 @chunked(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", order: Any = None) -> Array:
-    """Where the elements of `partition` are."""
+    """Where the elements of `partition` are.
+
+    Parameters
+    ----------
+    a : array_like
+    kth : int or sequence of int; positions
+    axis : int, optional; None: the array is flattened
+    kind, order : as for NumPy; the kind does not matter
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.argpartition([3, 1, 2], 0).compute()[0]
+    np.int64(1)
+    """
     refuse_keywords("argpartition", order=(order, None))
     node, along = _along(a, axis)
     places = _kths(kth, node.shape[along])
@@ -233,7 +317,23 @@ def argpartition(a: Any, kth: Any, axis: Any = -1, kind: str = "introselect", or
 
 @chunked(np.lexsort)
 def lexsort(keys: Any, axis: int = -1) -> Array:
-    """The order by several keys, the last one first."""
+    """The order by several keys, the last one first.
+
+    Parameters
+    ----------
+    keys : sequence of arrays of one shape; the last one counts most
+    axis : int
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.lexsort(([2, 1, 3], [1, 1, 0])).compute()
+    array([2, 1, 0])
+    """
     nodes = [as_node(key) for key in keys]
     if not nodes:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
@@ -264,6 +364,18 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 def topk(a: Any, k: int, axis: int = -1) -> Array:
     """The k largest elements along an axis, largest first; with -k the smallest, smallest first.
 
+    Parameters
+    ----------
+    a : array_like
+    k : int; how many; negative: of the smallest
+    axis : int
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> topk(asarray([5, 1, 9, 7], chunks=2), 2).compute()
     array([9, 7])
@@ -273,7 +385,24 @@ def topk(a: Any, k: int, axis: int = -1) -> Array:
 
 @traceable
 def argtopk(a: Any, k: int, axis: int = -1) -> Array:
-    """Where the elements of `topk` are."""
+    """Where the elements of `topk` are.
+
+    Parameters
+    ----------
+    a : array_like
+    k : int; how many; negative: of the smallest
+    axis : int
+
+    Returns
+    -------
+    Array of positions
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.argtopk([3, 1, 2], 2).compute()
+    array([0, 2])
+    """
     return wrap(_top(as_node(a), k, axis)[1])
 
 

@@ -34,7 +34,26 @@ def average(
 def average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN
 ) -> Any:
-    """The weighted mean over axes; with `returned` also the sum of the weights."""
+    """The weighted mean over axes; with `returned` also the sum of the weights.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: over all elements
+    weights : array_like, optional; how much each element counts
+    returned : whether to give the sum of the weights, too
+    keepdims : whether reduced axes stay, with length 1
+
+    Returns
+    -------
+    Array; with `returned` a tuple of two
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.average([1.0, 3.0], weights=[3, 1]).compute()
+    np.float64(1.5)
+    """
     node = as_node(a)
     keep = is_set(keepdims)
     if weights is None:
@@ -89,6 +108,22 @@ def cov(
 ) -> Array:
     """The covariance matrix of variables: rows, or columns with `rowvar=False`.
 
+    Parameters
+    ----------
+    m : array_like; variables in rows
+    y : array_like, optional; further variables
+    rowvar : whether variables are rows, and not columns
+    bias : whether to divide by the count, and not by one less
+    ddof : int, optional; what is subtracted from the count
+    fweights, aweights : vectors, optional; how often each observation was made, and how much it counts
+    dtype : optional; the type to compute in
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> cov(asarray([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]], chunks=2)).compute()
     array([[ 1., -1.],
@@ -162,7 +197,26 @@ def _weights(fweights: Any, aweights: Any, count: int) -> tuple[Any, float, floa
 
 @chunked(np.corrcoef)
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Array:
-    """The correlation matrix of variables."""
+    """The correlation matrix of variables.
+
+    Parameters
+    ----------
+    x : array_like; variables in rows
+    y : array_like, optional; further variables
+    rowvar : whether variables are rows, and not columns
+    dtype : optional; the type to compute in
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.corrcoef([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]).compute().round(6)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
     found = cov(x, y, rowvar, dtype=dtype)
     if not found.ndim:
         return found / found

@@ -38,6 +38,17 @@ def _waves(M: Any, chunks: Any, mean: float, *heights: float) -> Any:
 def hanning(M: Any, *, chunks: Any = "auto") -> Array:
     """Von Hann's window of M points: one period of a raised cosine.
 
+    Parameters
+    ----------
+    M : int; how many points
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> hanning(5).compute().round(3)
     array([0. , 0.5, 1. , 0.5, 0. ])
     """
@@ -45,17 +56,65 @@ def hanning(M: Any, *, chunks: Any = "auto") -> Array:
 
 
 def hamming(M: Any, *, chunks: Any = "auto") -> Array:
-    """Hamming's window of M points: von Hann's on a small step."""
+    """Hamming's window of M points: von Hann's on a small step.
+
+    Parameters
+    ----------
+    M : int; how many points
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.hamming(5).compute()
+    array([0.08, 0.54, 1.  , 0.54, 0.08])
+    """
     return _waves(M, chunks, 0.54, 0.46)
 
 
 def blackman(M: Any, *, chunks: Any = "auto") -> Array:
-    """Blackman's window of M points: two cosines, for less leakage than one."""
+    """Blackman's window of M points: two cosines, for less leakage than one.
+
+    Parameters
+    ----------
+    M : int; how many points
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.blackman(5).compute().round(2) + 0.0
+    array([0.  , 0.34, 1.  , 0.34, 0.  ])
+    """
     return _waves(M, chunks, 0.42, 0.5, 0.08)
 
 
 def bartlett(M: Any, *, chunks: Any = "auto") -> Array:
-    """Bartlett's window of M points: a triangle that ends in zeros."""
+    """Bartlett's window of M points: a triangle that ends in zeros.
+
+    Parameters
+    ----------
+    M : int; how many points
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.bartlett(5).compute()
+    array([0. , 0.5, 1. , 0.5, 0. ])
+    """
     if M == 1:
         return ones(1, chunks=chunks)
     n = _centred(M, chunks)
@@ -66,6 +125,18 @@ def bartlett(M: Any, *, chunks: Any = "auto") -> Array:
 def kaiser(M: Any, beta: Any, *, chunks: Any = "auto") -> Array:
     """Kaiser's window of M points: Bessel functions, the narrower the larger `beta`.
 
+    Parameters
+    ----------
+    M : int; how many points
+    beta : float; the larger the narrower
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> kaiser(5, 14.0).compute().round(4)
     array([0.    , 0.1649, 1.    , 0.1649, 0.    ])
     """

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linnet.arrays.elements.core import ArrayBase, wrap
+from linnet.arrays.expression.semirings import semiring as semiring_node
 from linnet.loopnests.contracting import contracted
-from linnet.loopnests.language import Binary, Expr, Logic, Unary
+from linnet.loopnests.language import Binary, Call, Expr, Logic, Unary
 from linnet.loopnests.monoids import Monoid, identity
+from linnet.loopnests.scalar_functions import known_function
 from linnet.loopnests.vectors import (
+    Overflow,
     Vector,
     alike,
     apply,
@@ -50,7 +54,53 @@ def fold(
     found = sparse_product(step, monoid, value, folded, mask)
     if found is not None:
         return stored_densely(found)
+    found = dense_product(step, monoid, value, folded, mask, old)
+    if found is not None:
+        return found
     return folded_away(step, monoid, step.evaluate(value), folded, mask, old)
+
+
+_TIMES = {("min", "+"): "add", ("max", "+"): "add", ("max", "min"): "minimum", ("min", "max"): "maximum"}
+"""By a fold and an operation: what the kernel of semiring products calls the operation."""
+_TRUTHS = {("or", "and"): ("max", "minimum"), ("and", "or"): ("min", "maximum")}
+
+
+def dense_product(
+    step: Step, monoid: Monoid, value: Expr, folded: list[str], mask: Vector | None, old: Vector
+) -> Vector | None:
+    """A fold of sums (or others) of two matrices as one product; None if it is something else."""
+    match value:
+        case Binary("+", left, right) | Logic("and" | "or", left, right):
+            word = value.op
+        case Call(word, (left, right)) if known_function(step.machine.functions[word], 2) is not None:
+            word = str(known_function(step.machine.functions[word], 2).ufunc)  # type: ignore[union-attr]
+        case _:
+            return None
+    plus, times = _TRUTHS.get((monoid.name, word), (monoid.name, _TIMES.get((monoid.name, word), "")))
+    if len(folded) != 1 or mask is not None or not times:
+        return None
+    one, other = step.evaluate(left), step.evaluate(right)
+    (k,) = folded
+    names = [*one.axes, *other.axes]
+    if len(one.axes) != 2 or len(other.axes) != 2 or names.count(k) != 2 or len(set(names)) != 3:
+        return None
+    dtypes = {each.dtype for each in (one, other, old)}
+    if len(dtypes) != 1 or one.plain or other.plain or one.dtype.kind not in "biuf":
+        return None
+    if (one.dtype.kind == "b") != (monoid.name in ("or", "and")) or SparseArray in map(
+        type, (one.data, other.data)
+    ):
+        return None
+    nodes = [
+        lined_up(in_tiles(each).data, each.axes, order).__node__
+        for each, order in ((one, (*_without(one, k), k)), (other, (k, *_without(other, k))))
+    ]
+    made = semiring_node(nodes[0], nodes[1], plus, times, one.dtype, True)
+    return Vector(wrap(made), (*_without(one, k), *_without(other, k)))
+
+
+def _without(one: Vector, k: str) -> tuple[str, ...]:
+    return tuple(each for each in one.axes if each != k)
 
 
 def stored_densely(found: Vector) -> Vector:
@@ -118,6 +168,7 @@ def folded_away(
     axes = tuple(number for number, name in enumerate(value.axes) if name in folded)
     if not axes:
         return value
+    _refuse_long(monoid, value)
     rest = tuple(name for name in value.axes if name not in folded)
     return Vector(folds(monoid, in_tiles(value).data, axes, value.dtype), rest, value.plain)
 
@@ -161,9 +212,9 @@ def _repeated(
     """A value that is the same in all steps of some loops, combined with itself so many times."""
     times = int(np.prod([lengths[name] for name in missing], dtype=object))
     if monoid.name == "+":
-        return binary("*", value, constant(times))
+        return binary("*", value, _factor(value, times))
     if monoid.name == "*":
-        return binary("**", value, constant(times))
+        return _power(value, times) if value.dtype.kind in "iub" else binary("**", value, constant(times))
     if monoid.name in ("min", "max", "or", "and", "&", "|"):
         return value
     if monoid.name == "^":
@@ -172,6 +223,35 @@ def _repeated(
     data = in_tiles(spread(value)).data
     data = functions().broadcast_to(data, (*shape, *data.shape))
     return Vector(data, (*missing, *value.axes), value.plain)
+
+
+def _refuse_long(monoid: Monoid, value: Vector) -> None:
+    """Python's whole numbers must not wrap around: their sum or product is bounded, where they are known."""
+    if value.plain != "i" or monoid.name not in "+*" or isinstance(value.data, ArrayBase):
+        return
+    sizes = np.abs(np.asarray(value.data, float)).ravel()
+    if sizes.sum() >= 2.0**62 if monoid.name == "+" else np.log2(np.maximum(sizes, 1)).sum() >= 62:
+        raise Overflow
+
+
+def _factor(value: Vector, times: int) -> Vector:
+    """How often a value is added, in its dtype: integers wrap around, as they do one by one."""
+    if value.plain or value.dtype.kind not in "iu":
+        return constant(times)
+    bits = 8 * value.dtype.itemsize
+    return Vector(np.asarray(times % 2**bits, np.dtype(f"u{bits // 8}")).astype(value.dtype))
+
+
+def _power(value: Vector, times: int) -> Vector:
+    """A whole number multiplied by itself: products wrap around one by one."""
+    made: Vector | None = None
+    while times:
+        if times % 2:
+            made = value if made is None else binary("*", made, value)
+        times //= 2
+        value = binary("*", value, value) if times else value
+    assert made is not None
+    return made
 
 
 def folds(monoid: Monoid, data: Any, axes: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -31,7 +31,7 @@ class Region:
 
 
 def region(
-    indices: tuple[Expr, ...], shape: tuple[int, ...], place: Place, evaluate: Callable[[Expr], Vector],
+    indices: tuple[Expr, ...], shape: tuple[int, ...], place: Place, evaluate: Callable[[Expr, int], Vector],
     offsets: tuple[int, ...] | None = None,
 ) -> Region:  # fmt: skip
     """Which cells indices mean. Positions beyond the array (where no step runs) are moved into it."""
@@ -65,7 +65,7 @@ def region(
             direct.append(one.terms[0][0])
             continue
         key.append(slice(None))
-        found = place.positions(one) if one is not None else evaluate(each)
+        found = place.positions(one) if one is not None else evaluate(each, length)
         positions.append((axis, _inside(found, length, one is not None)))
     whole = not positions and all(
         isinstance(one, slice) and one.step == 1 and one.start == 0 and one.stop == length

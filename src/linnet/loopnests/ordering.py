@@ -52,7 +52,8 @@ def ordered(
         numbers = {each.number for each in group}
         among = [each for each in active if each.source in numbers and each.sink in numbers]
         carried = [each.level for each in among if each.level]
-        if not carried:
+        # A statement that runs at once, with all loops that are left, reads everything before it writes.
+        if all(each.kind == "anti" and each.source == each.sink for each in among if each.level):
             made.extend(AtOnce(each) for each in group)
             continue
         level = min(carried)

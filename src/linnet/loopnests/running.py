@@ -6,8 +6,8 @@ arrays, which the caller takes over in the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,6 +31,7 @@ from linnet.loopnests.vectors import (
     call,
     constant,
     logic,
+    plain_as,
     truth,
     unary,
     where,
@@ -176,6 +177,10 @@ class Step:
     statement: Statement
     prepared: Prepared
     place: Place
+    inside: tuple[Vector, ...] = ()
+    """Where the branches of conditional expressions around what is evaluated are taken."""
+    guarding: bool = False
+    """Whether a guard of the statement is evaluated: the guards after it do not protect it."""
 
     def evaluate(self, node: Expr) -> Vector:
         """The values of an expression."""
@@ -189,13 +194,18 @@ class Step:
             case Unary(op, operand):
                 return unary(op, self.evaluate(operand))
             case Binary(op, left, right):
-                return binary(op, self.evaluate(left), self.evaluate(right))
+                return binary(op, self.evaluate(left), self._divisor(op, self.evaluate(right)))
             case Compare(op, left, right):
                 return binary(op, self.evaluate(left), self.evaluate(right))
             case Logic(op, left, right):
-                return logic(op, self.evaluate(left), self.evaluate(right))
+                first = self.evaluate(left)
+                return logic(op, first, self._within(first, op == "and").evaluate(right))
             case Choose(condition, yes, no):
-                return where(self.evaluate(condition), self.evaluate(yes), self.evaluate(no))
+                test = self.evaluate(condition)
+                chosen = [
+                    self._within(test, holds).evaluate(each) for each, holds in ((yes, True), (no, False))
+                ]
+                return where(test, *chosen)
             case Call(word, arguments):
                 function = self.machine.functions[word]
                 known = known_function(function, len(arguments))
@@ -203,6 +213,23 @@ class Step:
                 return call(known.ufunc, known.plain, [self.evaluate(each) for each in arguments], function)
             case _:
                 raise AssertionError(node)
+
+    def _within(self, test: Vector, holds: bool) -> Step:
+        """The same step inside a branch that is taken where a test holds, or where it does not."""
+        test = Vector(np.asarray(test.data)) if test.is_number else test
+        one = truth(test) if holds else apply(np.logical_not, truth(test))
+        return replace(self, inside=(*self.inside, one))
+
+    def _divisor(self, op: str, right: Vector) -> Vector:
+        """Whole numbers made of loop variables, with 1 where guards on loop variables keep a division from
+        being done."""
+        if op not in ("/", "//", "%") or not right.plain or isinstance(right.data, ArrayBase):
+            return right
+        if np.all(right.data):
+            return right
+        masks = self._masks(known_now=True)
+        known = conjunction(masks)
+        return right if known is None else where(known, right, plain_as(constant(1), right.plain))
 
     def region(self, cell: Load) -> Region:
         """Which cells an access means in this place."""
@@ -213,17 +240,21 @@ class Step:
             return region(indices, shape, self.place, self.position, offsets)
         return region(cell.indices, self.machine.nest.arrays[cell.array], self.place, self.position)
 
-    def position(self, index: Expr) -> Vector:
-        """Positions that are no sum of loop variables; where the statement does not run they are 0."""
+    def position(self, index: Expr, length: int) -> Vector:
+        """Positions that are no sum of loop variables; where the statement does not run they are 0, if they
+        are computed or beyond the axis somewhere."""
         found = self.evaluate(index)
         if found.dtype.kind not in "iu":
             self.machine.refuse(
                 self.statement, f"an index has the dtype {found.dtype}; indices are whole numbers",
                 "convert it: int(...), or use an array of integers", index.at,
             )  # fmt: skip
-        masks = [each for each in (self.place.mask(), self.value_mask()) if each is not None]
-        if isinstance(found.data, ArrayBase) and masks:
-            found = where(conjunction(masks) or masks[0], found, constant(0))
+        computed = isinstance(found.data, ArrayBase)
+        if not computed and np.all((np.asarray(found.data) >= -length) & (np.asarray(found.data) < length)):
+            return found
+        mask = conjunction(self._masks(known_now=not computed))
+        if mask is not None:
+            found = where(mask, found, constant(0))
         return found
 
     def load(self, cell: Load) -> Vector:
@@ -239,8 +270,20 @@ class Step:
 
     def value_mask(self) -> Vector | None:
         """Where the guards on values hold."""
+        return conjunction(self._guards((*self.prepared.tests, *self.prepared.values)))
+
+    def _guards(self, guards: Iterable[tuple[Expr, bool]]) -> list[Vector]:
+        """Where each guard holds; the earlier ones protect the later ones."""
         found: list[Vector] = []
-        for guard, holds in (*self.prepared.values, *self.prepared.tests):
-            one = truth(self.evaluate(guard))
+        for guard, holds in guards:
+            one = truth(replace(self, inside=(*self.inside, *found), guarding=True).evaluate(guard))
             found.append(one if holds else apply(np.logical_not, one))
-        return conjunction(found)
+        return found
+
+    def _masks(self, known_now: bool) -> list[Vector]:
+        """All that says whether what is evaluated is needed; on request only what is known now."""
+        found = [each for each in (self.place.mask(), *self.inside) if each is not None]
+        if not self.guarding:
+            found += self._guards(self.prepared.tests)
+            found += [] if known_now else self._guards(self.prepared.values)
+        return [each for each in found if not (known_now and isinstance(each.data, ArrayBase))]

@@ -8,10 +8,11 @@ import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase, wrap
 from linnet.loopnests.folding import fold, folded_away, folds, masked, spread, without_nan
-from linnet.loopnests.language import Load
+from linnet.loopnests.language import Const, Load, Unary
 from linnet.loopnests.loading import Region, load
 from linnet.loopnests.monoids import MONOIDS, Monoid, identity
 from linnet.loopnests.vectors import (
+    PLAIN_SCALARS,
     Vector,
     alike,
     apply,
@@ -60,12 +61,18 @@ def updated(step: Step, target: Region, monoid: Monoid, masks: tuple[Vector | No
     if target.positions and not _apart(target, step.machine.nest.arrays[statement.target.array]):
         return scattered(step, target, monoid, both(masks))
     old = step.load(statement.target)
+    match statement.value:
+        case Const(int(number)) if monoid.name == "+" and old.dtype.kind == "u" and number < 0:
+            source, join = Const(-number), lambda new: binary("-", old, new)  # -1 is no unsigned number
+        case Unary("-", operand) if monoid.name == "+" and old.dtype.kind == "u":
+            source, join = operand, lambda new: binary("-", old, new)
+        case source:
+            join = lambda new: combined(step, monoid, old, new)  # noqa: E731
     if not folded:
-        value = combined(step, monoid, old, step.evaluate(statement.value))
-        return write(step, statement.target, target, value, *masks)
-    change = fold(step, monoid, statement.value, folded, both(masks), old)
+        return write(step, statement.target, target, join(step.evaluate(source)), *masks)
+    change = fold(step, monoid, source, folded, both(masks), old)
     # Cells that no step reaches get the identity: they stay what they are.
-    write(step, statement.target, target, combined(step, monoid, old, change), None, None)
+    write(step, statement.target, target, join(change), None, None)
     return None
 
 
@@ -113,13 +120,8 @@ def scattered(step: Step, target: Region, monoid: Monoid, mask: Vector | None) -
         )  # fmt: skip
     array = step.machine.arrays[key]
     value = step.evaluate(statement.value)
-    checked_store(
-        step,
-        np.result_type(
-            array.dtype, value.dtype if not value.plain else type(np.zeros(1, value.dtype)[0].item())(0)
-        ),
-        array.dtype,
-    )
+    wide = np.result_type(array.dtype, PLAIN_SCALARS[value.plain] if value.plain else value.dtype)
+    checked_store(step, value, wide, array.dtype)
     value = cast(value, array.dtype)
     if monoid.name in ("min", "max") and value.dtype.kind == "f":
         value = without_nan(value, identity(monoid, value.dtype))
@@ -178,11 +180,15 @@ def picked(step: Step, target: Region, masks: tuple[Vector | None, Vector | None
 # ---- writes
 
 
-def checked_store(step: Step, new: np.dtype[Any], old: np.dtype[Any]) -> None:
-    """Refuse to store what the array cannot hold: a fraction among integers, a complex number among reals."""
-    order = "buifc"
+def checked_store(step: Step, value: Vector, new: np.dtype[Any], old: np.dtype[Any]) -> None:
+    """Refuse to store what the array cannot hold: a fraction among integers, a complex number among reals,
+    whole numbers that may be too long (of those that are known now, `cast` looks at each)."""
     kinds = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-    if new.kind in order and old.kind in order and kinds[new.kind] > kinds[old.kind]:
+    if new.kind not in kinds or old.kind not in kinds:
+        return
+    longer = new.kind in "iu" and old.kind in "iu" and not np.can_cast(new, old)
+    known = value.plain and not isinstance(value.data, ArrayBase)
+    if kinds[new.kind] > kinds[old.kind] or (longer and not known):
         name = step.machine.nest.written.get(step.statement.target.array, "the array")
         step.machine.refuse(
             step.statement,
@@ -201,7 +207,7 @@ def write(
     if key in machine.nest.scalars:
         return write_scalar(step, cell, target, value, mask, guard)
     array = machine.arrays[key]
-    checked_store(step, value.dtype, array.dtype)
+    checked_store(step, value, value.dtype, array.dtype)
     value = cast(value, array.dtype)
     if target.positions:
         return write_positions(step, array, target, value, mask, guard)

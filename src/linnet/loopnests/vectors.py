@@ -110,17 +110,12 @@ def _arranged(*vectors: Vector) -> tuple[list[Any], tuple[str, ...]]:
 
 def cast(vector: Vector, dtype: np.dtype[Any]) -> Vector:
     """With another dtype; NumPy's own from then on."""
+    if vector.plain == "i" and dtype.kind in "iu" and not isinstance(vector.data, ArrayBase):
+        limits, data = np.iinfo(dtype), np.asarray(vector.data)
+        if data.size and (data.min() < limits.min or data.max() > limits.max):
+            raise Overflow
     if vector.is_number:
         return Vector(np.asarray(vector.data).astype(dtype))
-    if (
-        vector.plain == "i"
-        and dtype.kind in "iu"
-        and isinstance(vector.data, np.ndarray)
-        and vector.data.size
-    ):
-        limits = np.iinfo(dtype)
-        if vector.data.min() < limits.min or vector.data.max() > limits.max:
-            raise Overflow
     data = vector.data if vector.data.dtype == dtype else vector.data.astype(dtype)
     return Vector(data, vector.axes)
 

@@ -32,6 +32,7 @@ from linnet.arrays.expression import chunking
 from linnet.arrays.expression.argument_names import Names
 from linnet.arrays.expression.builders import constant, folded, mapped
 from linnet.arrays.expression.nodes import Node, Source
+from linnet.arrays.expression.semirings import folded_product
 from linnet.arrays.expression.traced import Traced
 from linnet.arrays.lowering.evaluate import computed
 
@@ -147,7 +148,8 @@ def fold_ufunc(
     if hidden:
         node = cast(node, result)
     node = masked(node, where, other)
-    folding = folded(node, kind, axes, result, keepdims=is_set(keepdims), inner=inner)
+    product = folded_product(node, kind, axes) if result == node.dtype and not is_set(keepdims) else None
+    folding = product or folded(node, kind, axes, result, keepdims=is_set(keepdims), inner=inner)
     if not _is_given(initial):
         return wrap(folding)
     return wrap(mapped(ufunc.__name__, [folding, constant(initial, result)], result))

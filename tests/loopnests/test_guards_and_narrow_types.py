@@ -1,0 +1,129 @@
+"""What guards protect, and whole numbers of few bits: as in the plain run, or refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from comparing import same
+
+import linnet as ln
+
+RNG = np.random.default_rng(1)
+V = RNG.standard_normal(7)
+FAR = RNG.integers(0, 4, 7) + 5  # some of them beyond V
+
+
+@ln.loops
+def protected_in_expressions(v, k):
+    t = ln.zeros(7)
+    for i in range(7):
+        t[i] = v[k[i]] if k[i] < 7 else -1
+    return t
+
+
+@ln.loops
+def protected_by_guards(v, k):
+    t = ln.zeros(7)
+    for i in range(7):
+        if k[i] < 7 and v[k[i]] > 0:
+            t[i] = 1.0
+        elif k[i] < 7:
+            t[i] = -v[k[i]]
+            if i > 2:
+                t[i] += v[k[i] - 1]
+    return t
+
+
+@ln.loops
+def protected_division(v):
+    for i in range(7):
+        if i % 3 != 0:
+            v[i] = 1 / (i % 3)
+    for i in range(7):
+        v[i] += 1 / i if i > 0 else 0.0
+
+
+@ln.loops
+def downwards(v):
+    for i in range(6, 0, -1):
+        v[i] = v[i - 1]
+
+
+@ln.loops
+def upwards(v):
+    for i in range(6):
+        v[i] = 0.5 * v[i + 1]
+
+
+@ln.loops
+def unsigned(v):
+    s = ln.zeros(2, dtype=ln.uint8)
+    for i in range(7):
+        v[i] -= 1
+    for i in range(2):
+        for _ in range(300):
+            s[i] -= 1
+        for j in range(7):
+            s[i] -= v[j]
+    return s
+
+
+@ln.loops
+def wrapping(v):
+    s, p = ln.zeros(2, dtype=ln.int8), ln.full(2, 3, dtype=ln.int8)
+    for i in range(2):
+        for j in range(300):
+            s[i] += v[j % 7]
+        for _ in range(300):
+            p[i] *= 3
+    return s, p
+
+
+@ln.loops
+def widest_with_gaps(D, F):
+    n = D.shape[0]
+    E = ln.full((n, n), -ln.inf)
+    for i, j, k in ln.grid(n, n, n):
+        E[i, j] = max(E[i, j], min(F[k, j], D[i, k]))
+    return E
+
+
+GAPS = np.where(RNG.random((9, 9)) < 0.2, np.nan, RNG.standard_normal((9, 9)))
+CASES = [
+    (protected_in_expressions, V, FAR), (protected_by_guards, V, FAR), (protected_division, V), (downwards, V),
+    (upwards, V), (unsigned, RNG.integers(0, 9, 7).astype(np.uint8)),
+    (wrapping, RNG.integers(0, 99, 7).astype(np.int8)), (widest_with_gaps, GAPS, GAPS.T.copy()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].__name__)
+def test_as_in_the_plain_run(case):
+    same(*case, chunks=3)
+
+
+def narrow(v, w):
+    for i in range(3):
+        v[i] = w[i]
+
+
+def too_large(v, w):
+    for i in range(3):
+        v[i] = 300
+
+
+def too_long(v, w):
+    p = 1
+    for i in range(1, 30):
+        p *= i
+    return p
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [(narrow, "dtype int64 are stored in v"), (too_large, "do not fit"), (too_long, "do not fit")],
+)
+def test_numbers_that_do_not_fit_are_refused(function, words):
+    v = np.zeros(3, np.int8)
+    with pytest.raises(ln.LoopError, match=words):
+        ln.loops(function)(v, np.array([1, 2, 600]))
+    assert not v.any()

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from job_samples import factorisation
 
+from linnet.cli.top import top
 from linnet.errors import StoreError
-from linnet.workers import client
+from linnet.workers import client, timeouts
 from linnet.workers.client import attach, submit
 from linnet.workers.timeouts import within
 
@@ -92,6 +93,15 @@ def test_attach_has_a_limit(store, redis_server, unreachable, monkeypatch):
         assert lost != job.address
         with pytest.raises(StoreError, match="did not answer"):
             attach(lost)
+        job.delete()
+
+
+def test_top_has_a_limit(store, redis_server, unreachable, monkeypatch):
+    monkeypatch.setattr(timeouts, "ANSWER", 1.0)
+    bound, inputs = factorisation(20, 10)
+    with submit(bound, inputs, store=store, ledger=redis_server.url, launcher=None) as job:
+        with pytest.raises(StoreError, match="did not answer"):
+            top(job.address.replace(redis_server.url, f"redis://127.0.0.1:{unreachable}/0"), once=True)
         job.delete()
 
 

@@ -100,8 +100,10 @@ def top(
     """Watch a job until it ends: live on a terminal, a line for each change elsewhere."""
     from linnet.workers.failures import ended_with
     from linnet.workers.job_parts import reopened
+    from linnet.workers.timeouts import ANSWER, within
 
-    parts, spec = reopened(address)
+    with within(ANSWER):
+        parts, spec = reopened(address)
     try:
         if as_json:
             typer.echo(json.dumps(look(parts, spec).data()))
@@ -118,7 +120,10 @@ def top(
 
 def look(parts: Parts, spec: JobSpec) -> Look:
     """How a job stands now."""
-    return Look(spec, parts.ledger.status(), parts.queue.size(), parts.ledger.workers())
+    from linnet.workers.timeouts import ANSWER, within
+
+    with within(ANSWER):
+        return Look(spec, parts.ledger.status(), parts.queue.size(), parts.ledger.workers())
 
 
 def _lines(parts: Parts, spec: JobSpec, every: float) -> Look:

@@ -49,7 +49,7 @@ from linnet.workers.submission import (
     job_spec,
     store_inputs,
 )
-from linnet.workers.timeouts import within
+from linnet.workers.timeouts import ANSWER, within
 from linnet.workers.watched import WatchedJob
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _POLL = (0.005, 0.1)
 """Seconds between looks at a job, at first and at last."""
 _LEAST = 0.5
 """Seconds that the ledger gets to answer, at least;"""
-_ANSWER = 10.0
+_ANSWER = ANSWER
 """and at most, where nobody said how long to wait."""
 _FAREWELL = 3.0
 """Seconds that workers get to leave a job that has ended, before it is deleted or told of."""

@@ -24,11 +24,11 @@ from linnet.workers.provisioner import Policy, Sample, Trials, note_ended, provi
 from linnet.workers.report import kernel_counts, slow_tasks, total
 from linnet.workers.serving import check_imports
 from linnet.workers.spec import JobSpec
-from linnet.workers.timeouts import within
+from linnet.workers.timeouts import ANSWER, within
 
 _PERIOD = 0.5
 """Seconds between looks of the provisioner."""
-_ANSWER = 10.0
+_ANSWER = ANSWER
 """Seconds that the ledger gets to answer it."""
 _STUCK = 5.0
 """Seconds that the ledger may fail before workers that failed, too, are told of."""

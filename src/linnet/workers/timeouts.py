@@ -12,6 +12,8 @@ from typing import Literal
 
 Act = Literal["read", "write"]
 
+ANSWER = 10.0
+"""Seconds that a server gets to answer a client, where nobody said how long to wait."""
 
 _deadline: ContextVar[float] = ContextVar("linnet_deadline", default=math.inf)
 

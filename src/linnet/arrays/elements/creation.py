@@ -98,6 +98,21 @@ def asarray(
     Arrays of Dask and Cubed, sparse ones, columns and tables of pandas, polars and Arrow stay as they
     are until tiles of them are asked for.
 
+    Parameters
+    ----------
+    obj : array_like, or an array of another library
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    device : optional; "cpu" is the only one
+    copy : bool, optional; True: always copy; False: refuse where a copy is needed
+    chunks : optional; length of the tiles: a number, or one for each axis
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> asarray([[1, 2], [3, 4]], chunks=1).grid
     (2, 2)
     """
@@ -167,7 +182,29 @@ def array(
     device: Any = None,
     chunks: Any = None,
 ) -> Array:
-    """An array of anything NumPy can make one of, with memory of its own unless `copy` is False or None."""
+    """An array of anything NumPy can make one of, with memory of its own unless `copy` is False or None.
+
+    Parameters
+    ----------
+    obj : array_like
+    dtype : optional; the type of the elements
+    copy : whether the array has memory of its own; False: refuse where it must have
+    order : without meaning here; how elements lie in memory is not the user's concern
+    subok : without meaning here; there are no subclasses
+    ndmin : int; at least so many axes; new ones come first
+    device : optional; "cpu" is the only one
+    chunks : optional; length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.array([1, 2], ndmin=2).shape
+    (1, 2)
+    """
     result = asarray(obj, dtype, device=device, copy=copy, chunks=chunks)
     missing = ndmin - result.ndim
     if missing <= 0:
@@ -177,25 +214,92 @@ def array(
 
 @named_as(np.asanyarray)
 def asanyarray(obj: Any, dtype: Any = None, order: Any = None, **keywords: Any) -> Array:
-    """The same as `asarray`: there are no subclasses."""
+    """The same as `asarray`: there are no subclasses.
+
+    Parameters
+    ----------
+    obj : array_like
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.asanyarray([1, 2]).compute()
+    array([1, 2])
+    """
     return asarray(obj, dtype, order, **keywords)
 
 
 @named_as(np.ascontiguousarray)
 def ascontiguousarray(obj: Any, dtype: Any = None) -> Array:
-    """The same as `asarray`, with at least one axis: how elements lie in memory is not the user's concern."""
+    """The same as `asarray`, with at least one axis: how elements lie in memory is not the user's concern.
+
+    Parameters
+    ----------
+    obj : array_like
+    dtype : optional; the type of the elements
+
+    Returns
+    -------
+    Array with at least one axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ascontiguousarray(3.0).shape
+    (1,)
+    """
     return array(obj, dtype, copy=None, ndmin=1)
 
 
 @named_as(np.asfortranarray)
 def asfortranarray(obj: Any, dtype: Any = None) -> Array:
-    """The same as `asarray`: how elements lie in memory is not the user's concern."""
+    """The same as `asarray`: how elements lie in memory is not the user's concern.
+
+    Parameters
+    ----------
+    obj : array_like
+    dtype : optional; the type of the elements
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.asfortranarray([[1, 2], [3, 4]]).compute()
+    array([[1, 2],
+           [3, 4]])
+    """
     return asarray(obj, dtype)
 
 
 @named_as(np.asarray_chkfinite)
 def asarray_chkfinite(obj: Any, dtype: Any = None, order: Any = None) -> Array:
-    """The array, computed to make sure that it holds neither NaN nor infinity."""
+    """The array, computed to make sure that it holds neither NaN nor infinity.
+
+    Parameters
+    ----------
+    obj : array_like
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+
+    Returns
+    -------
+    Array; numbers that are not finite raise `ValueError`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.asarray_chkfinite([1.0, 2.0]).compute()
+    array([1., 2.])
+    """
     result = asarray(obj, dtype)
     if result.dtype.kind in "fc" and not bool(NUMPY[np.all](apply(np.isfinite, result))):
         raise ValueError("array must not contain infs or NaNs")
@@ -204,12 +308,48 @@ def asarray_chkfinite(obj: Any, dtype: Any = None, order: Any = None) -> Array:
 
 @named_as(np.require)
 def require(obj: Any, dtype: Any = None, requirements: Any = None) -> Array:
-    """The same as `asarray`: how elements lie in memory is not the user's concern."""
+    """The same as `asarray`: how elements lie in memory is not the user's concern.
+
+    Parameters
+    ----------
+    obj : array_like
+    dtype : optional; the type of the elements
+    requirements : without meaning here
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.require([1, 2], dtype=float).compute()
+    array([1., 2.])
+    """
     return asarray(obj, dtype)
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None, chunks: Any = None) -> Array:
-    """An array that shares the memory of another library's."""
+    """An array that shares the memory of another library's.
+
+    Parameters
+    ----------
+    x : array of a library that knows DLPack
+    device : optional; "cpu" is the only one
+    copy : bool, optional; True: always copy
+    chunks : optional; length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> import numpy as np
+    >>> ln.from_dlpack(np.array([1.0, 2.0])).compute()
+    array([1., 2.])
+    """
     check_device(device)
     if isinstance(x, ArrayBase):
         return asarray(x, copy=copy, chunks=chunks)
@@ -220,19 +360,76 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: Any = None, chunks: Any 
 def frombuffer(
     buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0, *, chunks: Any = None
 ) -> Array:
-    """The bytes of a buffer as an array; memory is shared."""
+    r"""The bytes of a buffer as an array; memory is shared.
+
+    Parameters
+    ----------
+    buffer : bytes, or another object with a buffer
+    dtype : optional; the type of the elements
+    count : int; how many elements; -1: all
+    offset : int; how many bytes are left out before
+    chunks : optional; length of the tiles
+
+    Returns
+    -------
+    Array with one axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.frombuffer(b"\x01\x02", dtype="u1").compute()
+    array([1, 2], dtype=uint8)
+    """
     return asarray(np.frombuffer(buffer, dtype, count, offset), chunks=chunks)
 
 
 @named_as(np.fromiter)
 def fromiter(iterable: Any, dtype: Any, count: int = -1, *, chunks: Any = None) -> Array:
-    """An array of what an iterator gives, one after another; it lies in memory."""
+    """An array of what an iterator gives, one after another; it lies in memory.
+
+    Parameters
+    ----------
+    iterable : gives numbers
+    dtype : the type of the elements
+    count : int; how many; -1: all
+    chunks : optional; length of the tiles
+
+    Returns
+    -------
+    Array with one axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.fromiter(range(3), int).compute()
+    array([0, 1, 2])
+    """
     return asarray(np.fromiter(iterable, dtype, count), chunks=chunks)
 
 
 @traceable
 def copy(a: Any, order: Any = "K", subok: bool = False) -> Array:
-    """An array that shares nothing with another one."""
+    """An array that shares nothing with another one.
+
+    Parameters
+    ----------
+    a : array_like
+    order : without meaning here; how elements lie in memory is not the user's concern
+    subok : without meaning here; there are no subclasses
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.asarray([1, 2])
+    >>> y = ln.copy(x)
+    >>> y[0] = 9
+    >>> x.compute()
+    array([1, 2])
+    """
     return asarray(a, copy=True)
 
 
@@ -246,6 +443,17 @@ def _memory(a: Any) -> Any:
 def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
     """Whether two arrays may lie in the same memory. What is not computed yet lies nowhere.
 
+    Parameters
+    ----------
+    a, b : arrays
+    max_work : without meaning here
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
     >>> data = np.zeros(3)
     >>> may_share_memory(asarray(data), data), may_share_memory(asarray(data) + 1, data)
     (True, False)
@@ -254,7 +462,25 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
 
 
 def shares_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
-    """Whether two arrays have an element in the same place of memory."""
+    """Whether two arrays have an element in the same place of memory.
+
+    Parameters
+    ----------
+    a, b : arrays
+    max_work : without meaning here
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> import numpy as np
+    >>> x = np.ones(3)
+    >>> ln.shares_memory(ln.asarray(x), x)
+    True
+    """
     return np.shares_memory(_memory(a), _memory(b), max_work=-1 if max_work is None else max_work)
 
 
@@ -273,6 +499,21 @@ def full(
 ) -> Array:
     """One value everywhere; a value with axes is broadcast.
 
+    Parameters
+    ----------
+    shape : int or tuple of int
+    fill_value : number, or array_like that is broadcast
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles: a number, one for each axis, or "auto"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> full((2, 3), 7).compute()
     array([[7, 7, 7],
            [7, 7, 7]])
@@ -298,21 +539,78 @@ def full(
 def zeros(
     shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, chunks: Any = "auto"
 ) -> Array:
-    """Zeros everywhere."""
+    """Zeros everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles: a number, one for each axis, or "auto"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.zeros(2).compute()
+    array([0., 0.])
+    """
     return full(shape, np.zeros((), float if dtype is None else dtype), device=device, chunks=chunks)
 
 
 def ones(
     shape: Any, dtype: Any = None, order: Any = "C", *, device: Any = None, chunks: Any = "auto"
 ) -> Array:
-    """Ones everywhere."""
+    """Ones everywhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles: a number, one for each axis, or "auto"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ones(2).compute()
+    array([1., 1.])
+    """
     return full(shape, np.ones((), dtype), device=device, chunks=chunks)
 
 
 def empty(
     shape: Any, dtype: Any = float, order: Any = "C", *, device: Any = None, chunks: Any = "auto"
 ) -> Array:
-    """The same as `zeros`: tiles are never shown before something is in them."""
+    """The same as `zeros`: tiles are never shown before something is in them.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles: a number, one for each axis, or "auto"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.empty(2).compute()
+    array([0., 0.])
+    """
     return zeros(shape, dtype, device=device, chunks=chunks)
 
 
@@ -328,7 +626,29 @@ def full_like(
     device: Any = None,
     chunks: Any = None,
 ) -> Array:
-    """One value everywhere, in the shape, the dtype and the tiles of another array."""
+    """One value everywhere, in the shape, the dtype and the tiles of another array.
+
+    Parameters
+    ----------
+    a : array_like
+    fill_value : number, or array_like that is broadcast
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    subok : without meaning here; there are no subclasses
+    shape : int or tuple of int, optional; another shape
+    device : optional; "cpu" is the only one
+    chunks : optional; other tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.full_like([5, 6], 7).compute()
+    array([7, 7])
+    """
     like = as_node(a)
     lengths = like.shape if shape is None else shape_of(shape)
     kind = like.dtype if dtype is None else np.dtype(dtype)
@@ -348,7 +668,28 @@ def zeros_like(
     device: Any = None,
     chunks: Any = None,
 ) -> Array:
-    """Zeros in the shape, the dtype and the tiles of another array."""
+    """Zeros in the shape, the dtype and the tiles of another array.
+
+    Parameters
+    ----------
+    a : array_like
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    subok : without meaning here; there are no subclasses
+    shape : int or tuple of int, optional; another shape
+    device : optional; "cpu" is the only one
+    chunks : optional; other tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.zeros_like([1, 2]).compute()
+    array([0, 0])
+    """
     zero = np.zeros((), as_node(a).dtype if dtype is None else dtype)
     return full_like(a, zero, dtype, shape=shape, device=device, chunks=chunks)
 
@@ -364,7 +705,28 @@ def ones_like(
     device: Any = None,
     chunks: Any = None,
 ) -> Array:
-    """Ones in the shape, the dtype and the tiles of another array."""
+    """Ones in the shape, the dtype and the tiles of another array.
+
+    Parameters
+    ----------
+    a : array_like
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    subok : without meaning here; there are no subclasses
+    shape : int or tuple of int, optional; another shape
+    device : optional; "cpu" is the only one
+    chunks : optional; other tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ones_like([5, 6]).compute()
+    array([1, 1])
+    """
     return full_like(a, 1, dtype, shape=shape, device=device, chunks=chunks)
 
 
@@ -379,7 +741,28 @@ def empty_like(
     device: Any = None,
     chunks: Any = None,
 ) -> Array:
-    """The same as `zeros_like`: tiles are never shown before something is in them."""
+    """The same as `zeros_like`: tiles are never shown before something is in them.
+
+    Parameters
+    ----------
+    prototype : array_like
+    dtype : optional; the type of the elements
+    order : without meaning here; how elements lie in memory is not the user's concern
+    subok : without meaning here; there are no subclasses
+    shape : int or tuple of int, optional; another shape
+    device : optional; "cpu" is the only one
+    chunks : optional; other tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.empty_like([1, 2]).compute()
+    array([0, 0])
+    """
     return zeros_like(prototype, dtype, shape=shape, device=device, chunks=chunks)
 
 

@@ -363,6 +363,17 @@ for _name, _target in ALIASES.items():
 def sign(x: Any, /, **keywords: Any) -> Array:
     """-1, 0 or 1 by the sign; `x / abs(x)` of complex numbers, and NaN where a part of one is NaN.
 
+    Parameters
+    ----------
+    x : array_like
+    keywords : `out`, `where`, `dtype`, `casting`, as for NumPy's function
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> sign(asarray([-2.0, 0.0, 3.0])).compute()
     array([-1.,  0.,  1.])
@@ -380,7 +391,23 @@ def where(condition: Any) -> tuple[Array, ...]: ...
 def where(condition: Any, x: Any, y: Any) -> Array: ...
 @chunked(np.where, times=chunking.LINEAR)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """Elements of `x` where the condition holds, else of `y`; without these, where it holds."""
+    """Elements of `x` where the condition holds, else of `y`; without these, where it holds.
+
+    Parameters
+    ----------
+    condition : array_like of bool
+    x, y : array_like, optional; both or neither
+
+    Returns
+    -------
+    Array; without `x` and `y` a tuple of positions along each axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.where([True, False, True], [1, 2, 3], 0).compute()
+    array([1, 0, 3])
+    """
     if x is None or y is None:
         if x is not None or y is not None:
             raise ValueError("either both or neither of x and y should be given")

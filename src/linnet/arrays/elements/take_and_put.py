@@ -44,6 +44,20 @@ def flat_picked(node: Node, flat: NDArray[np.intp]) -> Node:
 def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Array:
     """Elements at positions along an axis; without one, in row-major order.
 
+    Parameters
+    ----------
+    a : array_like
+    indices : array_like of integers
+    axis : int, optional; None: positions in row-major order
+    out : array, optional; where the result goes
+    mode : "raise", "wrap" or "clip"; what becomes of positions outside
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> take(asarray(np.arange(6).reshape(2, 3), chunks=1), [2, 0], axis=1).compute()
     array([[2, 0],
@@ -68,7 +82,24 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: str = "r
 
 @chunked(np.take_along_axis, times=chunking.LINEAR)
 def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Array:
-    """Elements of each line along an axis, at the positions in the line of `indices`."""
+    """Elements of each line along an axis, at the positions in the line of `indices`.
+
+    Parameters
+    ----------
+    arr : array_like
+    indices : array_like of integers
+    axis : int or None
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.take_along_axis(ln.asarray([[3, 1, 2]]), ln.asarray([[1, 2, 0]]), axis=1).compute()
+    array([[1, 2, 3]])
+    """
     node, index = as_node(arr), as_node(indices)
     if index.dtype.kind not in "iu":
         raise IndexError("`indices` must be an integer array")
@@ -111,6 +142,19 @@ def _put_flat(a: Any, flat: NDArray[np.intp], values: NDArray[Any]) -> None:
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     """Put values at positions in row-major order.
 
+    Parameters
+    ----------
+    a : Array, which is changed
+    ind : array_like of integers; positions
+    v : array_like; repeated if there are fewer
+    mode : "raise", "wrap" or "clip"; what becomes of positions outside
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x = asarray(np.zeros(4), chunks=2)
     >>> put(x, [3, 0], [7, 8])
@@ -121,7 +165,28 @@ def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
-    """Put values into each line along an axis, at the positions in the line of `indices`."""
+    """Put values into each line along an axis, at the positions in the line of `indices`.
+
+    Parameters
+    ----------
+    arr : Array, which is changed
+    indices : array_like of integers
+    values : array_like
+    axis : int or None
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.asarray([[1, 2], [3, 4]])
+    >>> ln.put_along_axis(x, [[1], [0]], 9, axis=1)
+    >>> x.compute()
+    array([[1, 9],
+           [9, 4]])
+    """
     _own(arr, "put_along_axis")
     index = known(indices)
     if index.dtype.kind not in "iu":
@@ -140,7 +205,26 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: Any) -> None:
 
 
 def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Replace elements under a mask; values shorter than the array are repeated over all of it."""
+    """Replace elements under a mask; values shorter than the array are repeated over all of it.
+
+    Parameters
+    ----------
+    a : Array, which is changed
+    mask : array_like of bool
+    values : array_like; repeated over all of `a`
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.asarray([1, 2, 3, 4])
+    >>> ln.putmask(x, x > 2, [7, 8])
+    >>> x.compute()
+    array([1, 2, 7, 8])
+    """
     _own(a, "putmask")
     condition = cast(as_node(mask), bool)
     if math.prod(condition.shape) != math.prod(a.shape):
@@ -162,7 +246,26 @@ def _where(a: Any, condition: Node, values: Node) -> None:
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Replace elements under a mask by values, one after the other and again from the beginning."""
+    """Replace elements under a mask by values, one after the other and again from the beginning.
+
+    Parameters
+    ----------
+    arr : Array, which is changed
+    mask : array_like of bool
+    vals : array_like
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.asarray([1, 2, 3, 4])
+    >>> ln.place(x, x > 2, [8, 9])
+    >>> x.compute()
+    array([1, 2, 8, 9])
+    """
     _own(arr, "place")
     condition = cast(as_node(mask), bool)
     values = known(vals).reshape(-1)
@@ -192,6 +295,19 @@ NUMPY.update({np.put: put, np.put_along_axis: put_along_axis, np.putmask: putmas
 def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Array:
     """For each element the choice whose number it is.
 
+    Parameters
+    ----------
+    a : array_like of integers
+    choices : sequence of arrays, broadcast together
+    out : array, optional; where the result goes
+    mode : "raise", "wrap" or "clip"; what becomes of positions outside
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> choose(asarray([1, 0, 1], chunks=1), [[1, 2, 3], [10, 20, 30]]).compute()
     array([10,  2, 30])
@@ -248,7 +364,25 @@ def extremes(node: Node) -> tuple[Any, Any]:
 
 @chunked(np.select, times=chunking.LINEAR)
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
-    """The choice of the first condition that holds, else the default."""
+    """The choice of the first condition that holds, else the default.
+
+    Parameters
+    ----------
+    condlist : sequence of arrays of bool
+    choicelist : sequence of arrays, as many
+    default : number; where no condition holds
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.asarray([1, 2, 3])
+    >>> ln.select([x < 2, x > 2], [x, 10 * x], -1).compute()
+    array([ 1, -1, 30])
+    """
     conditions, choices = list(condlist), list(choicelist)
     if len(conditions) != len(choices):
         raise ValueError("list of cases must be same length as list of conditions")
@@ -267,7 +401,25 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Array:
 
 @chunked(np.compress, times=chunking.LINEAR)
 def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array:
-    """The slices along an axis for which the condition holds."""
+    """The slices along an axis for which the condition holds.
+
+    Parameters
+    ----------
+    condition : vector of bool
+    a : array_like
+    axis : int, optional; None: the array is flattened
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.compress([True, False], [[1, 2], [3, 4]], axis=0).compute()
+    array([[1, 2]])
+    """
     mask = known(condition)
     if mask.ndim != 1:
         raise ValueError("condition must be a 1-d array")
@@ -276,7 +428,23 @@ def compress(condition: Any, a: Any, axis: Any = None, out: Any = None) -> Array
 
 @chunked(np.extract, times=chunking.LINEAR)
 def extract(condition: Any, arr: Any) -> Array:
-    """The elements for which the condition holds, in row-major order."""
+    """The elements for which the condition holds, in row-major order.
+
+    Parameters
+    ----------
+    condition : array_like of bool
+    arr : array_like of the same size
+
+    Returns
+    -------
+    Array with one axis
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.extract([True, False, True], [1, 2, 3]).compute()
+    array([1, 3])
+    """
     node, mask = as_node(arr), cast(as_node(condition), bool)
     if mask.shape == node.shape and node.ndim:
         return wrap(indexed(node, wrap(mask)))
@@ -291,6 +459,18 @@ def extract(condition: Any, arr: Any) -> Array:
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of the matrices in two axes, as the last axis.
 
+    Parameters
+    ----------
+    a : array_like with at least two axes
+    offset : int; which diagonal
+    axis1, axis2 : int; the axes of the matrices
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> diagonal(asarray(np.arange(9).reshape(3, 3), chunks=2), offset=1).compute()
     array([1, 5])
@@ -312,12 +492,51 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
 def trace(
     a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
 ) -> Array:
-    """The sum along the diagonal of the matrices in two axes."""
+    """The sum along the diagonal of the matrices in two axes.
+
+    Parameters
+    ----------
+    a : array_like with at least two axes
+    offset : int; which diagonal
+    axis1, axis2 : int; the axes of the matrices
+    dtype : optional; the type to add in
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.trace([[1, 2], [3, 4]]).compute()
+    np.int64(5)
+    """
     return summed(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype, out=out)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
-    """Replace the main diagonal; with `wrap`, that of a tall matrix goes on after a row."""
+    """Replace the main diagonal; with `wrap`, that of a tall matrix goes on after a row.
+
+    Parameters
+    ----------
+    a : Array, which is changed
+    val : number, or array_like whose elements are repeated
+    wrap : whether the diagonal of a tall matrix goes on after a row
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.zeros((2, 2))
+    >>> ln.fill_diagonal(x, 5)
+    >>> x.compute()
+    array([[5., 0.],
+           [0., 5.]])
+    """
     _own(a, "fill_diagonal")
     shape = a.shape
     if len(shape) < 2:
@@ -338,7 +557,24 @@ NUMPY[np.fill_diagonal] = fill_diagonal
 
 @chunked(np.ix_)
 def ix_(*args: Any) -> tuple[Array, ...]:
-    """Index arrays for the rows and columns given, so that `x[ix_(rows, columns)]` is a box of `x`."""
+    """Index arrays for the rows and columns given, so that `x[ix_(rows, columns)]` is a box of `x`.
+
+    Parameters
+    ----------
+    args : vectors of integers or booleans, one for each axis
+
+    Returns
+    -------
+    tuple of Arrays
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.asarray([[1, 2, 3], [4, 5, 6]])
+    >>> x[ln.ix_([0, 1], [0, 2])].compute()
+    array([[1, 3],
+           [4, 6]])
+    """
     return tuple(wrapped(each) for each in np.ix_(*map(known, args)))
 
 

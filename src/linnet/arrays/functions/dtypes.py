@@ -66,6 +66,19 @@ def _astype(
 def astype(x: Any, dtype: Any, /, *, copy: Any = True, device: Any = None) -> Array:
     """The array in another dtype.
 
+    Parameters
+    ----------
+    x : array_like
+    dtype : the type of the result
+    copy : whether to copy where the type is that already
+    device : optional; "cpu" is the only one
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> astype(asarray([1.5, 2.5]), int64).compute()
     array([1, 2])
@@ -135,7 +148,27 @@ def _imag(self: Any) -> Any:
 
 @traceable
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
-    """Put the elements of one array, broadcast, into another."""
+    """Put the elements of one array, broadcast, into another.
+
+    Parameters
+    ----------
+    dst : Array, which is changed
+    src : array_like, broadcast
+    casting : which casts are allowed
+    where : array_like of bool; which elements are replaced
+
+    Returns
+    -------
+    None
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.zeros(3)
+    >>> ln.copyto(x, [1, 2, 3], where=[True, False, True])
+    >>> x.compute()
+    array([1., 0., 3.])
+    """
     if isinstance(dst, ArrayBase) and type(src) in SCALARS:
         number = np.empty((), dst.__node__.dtype)
         np.copyto(number, src, casting=casting)  # which numbers fit is NumPy's to say
@@ -160,18 +193,65 @@ def _kind(item: Any) -> Any:
 
 @traceable
 def result_type(*arrays_and_dtypes: Any) -> np.dtype[Any]:
-    """The dtype that arrays, dtypes and Python numbers have together."""
+    """The dtype that arrays, dtypes and Python numbers have together.
+
+    Parameters
+    ----------
+    arrays_and_dtypes : arrays, dtypes and Python numbers
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.result_type(ln.ones(2, "f4"), 3)
+    dtype('float32')
+    """
     return np.result_type(*map(_kind, arrays_and_dtypes))
 
 
 @traceable
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> builtins.bool:
-    """Whether a conversion keeps what the casting rule promises."""
+    """Whether a conversion keeps what the casting rule promises.
+
+    Parameters
+    ----------
+    from_ : dtype, array or number
+    to : dtype
+    casting : "no", "equiv", "safe", "same_kind" or "unsafe"
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.can_cast("i4", "f8"), ln.can_cast("f8", "i4")
+    (True, False)
+    """
     return np.can_cast(_kind(from_), _kind(to), casting)
 
 
 def promote_types(type1: Any, type2: Any) -> np.dtype[Any]:
-    """The dtype two dtypes have together."""
+    """The dtype two dtypes have together.
+
+    Parameters
+    ----------
+    type1, type2 : dtypes
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.promote_types("i4", "f4")
+    dtype('float64')
+    """
     return np.promote_types(type1, type2)
 
 
@@ -195,6 +275,16 @@ class FloatLimits:
 def finfo(type: Any, /) -> FloatLimits:
     """Limits of floating-point numbers, of a dtype or of an array's.
 
+    Parameters
+    ----------
+    type : dtype of floats, or an array of them
+
+    Returns
+    -------
+    object with `bits`, `eps`, `max`, `min`, `smallest_normal` and `dtype`
+
+    Examples
+    --------
     >>> finfo(float32).eps
     1.1920928955078125e-07
     """
@@ -204,22 +294,83 @@ def finfo(type: Any, /) -> FloatLimits:
 
 
 def iinfo(type: Any, /) -> Any:
-    """Limits of integers, of a dtype or of an array's."""
+    """Limits of integers, of a dtype or of an array's.
+
+    Parameters
+    ----------
+    type : dtype of integers, or an array of them
+
+    Returns
+    -------
+    object with `bits`, `max`, `min` and `dtype`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.iinfo("i2").max
+    32767
+    """
     return np.iinfo(_kind(type))
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
-    """Whether a dtype is of a kind, or of one of several."""
+    """Whether a dtype is of a kind, or of one of several.
+
+    Parameters
+    ----------
+    dtype : dtype
+    kind : dtype, or "bool", "integral", "real floating", "numeric", …; or a tuple of these
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isdtype(ln.float32, "real floating")
+    True
+    """
     return np.isdtype(dtype, kind)
 
 
 def common_type(*arrays: Any) -> type[Any]:
-    """The inexact scalar type that arrays have together."""
+    """The inexact scalar type that arrays have together.
+
+    Parameters
+    ----------
+    arrays : several
+
+    Returns
+    -------
+    type
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.common_type(ln.ones(2, "f4"), ln.ones(2, int)).__name__
+    'float64'
+    """
     return np.common_type(*(np.empty(0, as_node(each).dtype) for each in arrays))
 
 
 def min_scalar_type(a: Any, /) -> np.dtype[Any]:
-    """The smallest dtype that holds a number; of an array with axes, its own."""
+    """The smallest dtype that holds a number; of an array with axes, its own.
+
+    Parameters
+    ----------
+    a : number or array
+
+    Returns
+    -------
+    dtype
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.min_scalar_type(300)
+    dtype('uint16')
+    """
     node = as_node(a)
     return node.dtype if node.ndim else np.min_scalar_type(np.asarray(a)[()])
 
@@ -229,19 +380,65 @@ def min_scalar_type(a: Any, /) -> np.dtype[Any]:
 
 @traceable
 def shape(a: Any) -> tuple[int, ...]:
-    """Lengths of the axes."""
+    """Lengths of the axes.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    tuple of int
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.shape([[1, 2, 3]])
+    (1, 3)
+    """
     return as_node(a).shape
 
 
 @traceable
 def ndim(a: Any) -> int:
-    """How many axes."""
+    """How many axes.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.ndim([[1, 2]])
+    2
+    """
     return as_node(a).ndim
 
 
 @traceable
 def size(a: Any, axis: Any = None) -> int:
-    """How many elements, in all or along axes."""
+    """How many elements, in all or along axes.
+
+    Parameters
+    ----------
+    a : array_like
+    axis : int or tuple of int, optional; None: in all
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.size([[1, 2, 3]], axis=1)
+    3
+    """
     node = as_node(a)
     total = 1
     for each in axes_of(axis, node.ndim):
@@ -251,19 +448,64 @@ def size(a: Any, axis: Any = None) -> int:
 
 @traceable
 def iscomplexobj(x: Any) -> builtins.bool:
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.iscomplexobj([1 + 0j])
+    True
+    """
     return as_node(x).dtype.kind == "c"
 
 
 @traceable
 def isrealobj(x: Any) -> builtins.bool:
-    """Whether the dtype is not complex."""
+    """Whether the dtype is not complex.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isrealobj([1.0])
+    True
+    """
     return not iscomplexobj(x)
 
 
 @chunked(np.iscomplex, times=chunking.LINEAR)
 def iscomplex(x: Any) -> Array:
-    """Where the imaginary part is not zero."""
+    """Where the imaginary part is not zero.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.iscomplex([1 + 2j, 3]).compute()
+    array([ True, False])
+    """
     array = wrap(as_node(x))
     if not iscomplexobj(array):
         return wrap(filled(array.shape, False, "?", array.__node__.layout))
@@ -272,19 +514,66 @@ def iscomplex(x: Any) -> Array:
 
 @chunked(np.isreal, times=chunking.LINEAR)
 def isreal(x: Any) -> Array:
-    """Where the imaginary part is zero."""
+    """Where the imaginary part is zero.
+
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isreal([1 + 2j, 3]).compute()
+    array([False,  True])
+    """
     return apply(np.logical_not, iscomplex(wrap(as_node(x))))
 
 
 @chunked(np.isposinf, times=chunking.LINEAR)
 def isposinf(x: Any, out: Any = None) -> Array:
-    """Where elements are positive infinity."""
+    """Where elements are positive infinity.
+
+    Parameters
+    ----------
+    x : array_like
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isposinf([-ln.inf, ln.inf]).compute()
+    array([False,  True])
+    """
     return _infinite(x, out, positive=True)
 
 
 @chunked(np.isneginf, times=chunking.LINEAR)
 def isneginf(x: Any, out: Any = None) -> Array:
-    """Where elements are negative infinity."""
+    """Where elements are negative infinity.
+
+    Parameters
+    ----------
+    x : array_like
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isneginf([-ln.inf, ln.inf]).compute()
+    array([ True, False])
+    """
     return _infinite(x, out, positive=False)
 
 
@@ -299,7 +588,23 @@ def _infinite(x: Any, out: Any, *, positive: Any) -> Any:
 
 @chunked(np.real_if_close, times=chunking.LINEAR)
 def real_if_close(a: Any, tol: float = 100) -> Array:
-    """The real part, if all imaginary parts are close to zero: this computes them."""
+    """The real part, if all imaginary parts are close to zero: this computes them.
+
+    Parameters
+    ----------
+    a : array_like of complex numbers
+    tol : how many units of rounding the imaginary parts may be
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.real_if_close([1 + 1e-15j]).compute()
+    array([1.])
+    """
     array = wrap(as_node(a))
     if array.dtype.kind != "c":
         return array

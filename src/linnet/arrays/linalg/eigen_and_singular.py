@@ -79,6 +79,20 @@ def svd(
     `hermitian`, the matrix is taken for Hermitian, its lower triangle is read, and eigenvalues give the
     singular ones.
 
+    Parameters
+    ----------
+    a : matrix of any shape, or a stack of them
+    full_matrices : whether U and Vh are square
+    compute_uv : whether to compute them at all
+    hermitian : whether `a` is Hermitian, which takes a shorter way
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    SVDResult with `U`, `S`, `Vh`; without `compute_uv` the singular values
+
+    Examples
+    --------
     >>> u, s, vh = svd(np.array([[3.0, 0.0], [0.0, 4.0]]))
     >>> s
     array([4., 3.])
@@ -146,6 +160,17 @@ def _tall_qr(a: Any, tile: int | None) -> QRResult[Any]:
 def svdvals(a: Any, *, tile: int | None = None) -> Any:
     """The singular values of a matrix, descending.
 
+    Parameters
+    ----------
+    a : matrix of any shape, or a stack of them
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of real numbers, descending
+
+    Examples
+    --------
     >>> svdvals([[3, 0], [0, 4]])
     array([4., 3.])
     """
@@ -181,6 +206,20 @@ def eigh(
     place, as NumPy has it. With a positive definite `b`, as in SciPy, they are those of A·z = λ·B·z, or with
     `type=2` of A·B·z = λ·z, with 3 of B·A·z = λ·z; zᴴ·B·z is 1 (with 3, zᴴ·B⁻¹·z).
 
+    Parameters
+    ----------
+    a : Hermitian matrix, or a stack of them
+    b : positive definite matrix, optional; for the generalised problem
+    UPLO : "L" or "U"; which triangle is read
+    type : 1, 2 or 3; which generalised problem
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    EighResult with `eigenvalues` and `eigenvectors`
+
+    Examples
+    --------
     >>> w, z = eigh(np.array([[2.0, 0.0], [1.0, 2.0]]))
     >>> w.round(12)
     array([1., 3.])
@@ -207,6 +246,20 @@ def eigh_of(stack: Any, tile: int | None) -> EighResult[Any]:
 def eigvalsh(a: Any, b: Any = None, UPLO: str = "L", *, type: int = 1, tile: int | None = None) -> Any:
     """The eigenvalues of a Hermitian matrix, ascending, from one of its triangles; `b` as in `eigh`.
 
+    Parameters
+    ----------
+    a : Hermitian matrix, or a stack of them
+    b : positive definite matrix, optional; for the generalised problem
+    UPLO : "L" or "U"; which triangle is read
+    type : 1, 2 or 3; which generalised problem
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of real numbers, ascending
+
+    Examples
+    --------
     >>> eigvalsh([[2, 1], [1, 2]]).round(12)
     array([1., 3.])
     """
@@ -238,6 +291,17 @@ def eig(a: Any, *, gather: bool = False) -> EigResult[Any]:
 
     They are complex, as the array API standard asks; `np.linalg.eig` gives real ones where it can.
 
+    Parameters
+    ----------
+    a : square matrix
+    gather : whether an array in tiles may be put together in one place
+
+    Returns
+    -------
+    EigResult with `eigenvalues` and `eigenvectors`
+
+    Examples
+    --------
     >>> eig(np.array([[2.0, 0.0], [0.0, 3.0]])).eigenvalues
     array([2.+0.j, 3.+0.j])
     """
@@ -249,7 +313,24 @@ def eig(a: Any, *, gather: bool = False) -> EigResult[Any]:
 
 @linear()
 def eigvals(a: Any, *, gather: bool = False) -> Any:
-    """Eigenvalues of a general square matrix, in one place; they are complex."""
+    """Eigenvalues of a general square matrix, in one place; they are complex.
+
+    Parameters
+    ----------
+    a : square matrix
+    gather : whether an array in tiles may be put together in one place
+
+    Returns
+    -------
+    array of complex numbers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> import numpy as np
+    >>> ln.linalg.eigvals(np.array([[0.0, 1.0], [-1.0, 0.0]])).imag
+    array([ 1., -1.])
+    """
     stack, dtype = _gathered(a, "eigvals", gather)
     return by_lapack("eigvals", giving(("L", stack.shape[-1:], dtype)), stack)["L"]
 

@@ -112,6 +112,19 @@ def cholesky(a: Any, *, upper: bool = False, lower: bool | None = None, tile: in
     triangle of `a` is read. SciPy's `lower=False` is `upper=True` for the upper triangle of `a`: only that is
     read then.
 
+    Parameters
+    ----------
+    a : Hermitian positive definite matrix, or a stack of them
+    upper : whether to give the upper factor, the adjoint of the lower one
+    lower : the same, the other way round
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `a`
+
+    Examples
+    --------
     >>> cholesky(np.array([[4.0, 2.0], [2.0, 5.0]]), upper=True)
     array([[2., 1.],
            [0., 2.]])
@@ -137,6 +150,18 @@ def cho_factor(a: Any, *, lower: bool = False, tile: int | None = None) -> Chole
 
     Only one triangle of `a` is read: the lower one with `lower`, else the upper one.
 
+    Parameters
+    ----------
+    a : Hermitian positive definite matrix
+    lower : which triangle is kept
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    CholeskyFactors, for `cho_solve`
+
+    Examples
+    --------
     >>> cho_factor([[4.0, 2.0], [2.0, 5.0]], lower=True).c
     array([[2., 0.],
            [1., 2.]])
@@ -158,6 +183,18 @@ def qr(a: Any, mode: str = "reduced", *, tile: int | None = None) -> Any:
     or "r" (`R` alone, k×n). A stack of matrices (..., m, n) is factorised one by one. The signs of
     the rows of `R` are not determined.
 
+    Parameters
+    ----------
+    a : matrix of any shape, or a stack of them
+    mode : "reduced", "complete" or "r"
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    QRResult with `Q` and `R`; with mode "r" the triangle alone
+
+    Examples
+    --------
     >>> a = np.arange(12.0).reshape(4, 3) + np.eye(4, 3)
     >>> q, r = qr(a)
     >>> q.shape, r.shape, bool(np.allclose(q @ r, a))
@@ -232,6 +269,19 @@ def lu(
     there is no `p`. Where `p_indices` is given, `p` is as SciPy has it: with True row numbers for which
     `A = L[p]·U`, with False the matrix `P` with `A = P·L·U`.
 
+    Parameters
+    ----------
+    a : matrix of any shape, or a stack of them
+    permute_l : whether the rows of L are put back, and `p` is left out
+    p_indices : bool, optional; whether `p` is positions, and not a matrix
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    LUResult with `p`, `l`, `u`; or LUPermuted with `l`, `u`
+
+    Examples
+    --------
     >>> p, l, u = lu([[0.0, 2.0], [4.0, 1.0]])
     >>> p, l, u
     (array([1, 0]), array([[1., 0.],
@@ -271,6 +321,17 @@ def lu_factor(a: Any, *, tile: int | None = None) -> LUFactors[Any]:
 
     Laid out as by `scipy.linalg.lu_factor`: either library can use the other's.
 
+    Parameters
+    ----------
+    a : square matrix, or a stack of them
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    LUFactors, for `lu_solve`
+
+    Examples
+    --------
     >>> factors = lu_factor([[0.0, 2.0], [4.0, 1.0]])
     >>> factors.piv
     array([1, 1])

@@ -72,6 +72,20 @@ def matrix_rank(
     `tol` is absolute; `rtol` is relative to the largest singular value, and by default max(M, N) times
     the rounding of the dtype.
 
+    Parameters
+    ----------
+    a : matrix, or a stack of them
+    tol : number, optional; singular values above it count
+    hermitian : whether `a` is Hermitian
+    rtol : number, optional; the tolerance as a part of the largest singular value
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    number, or an array of them for a stack
+
+    Examples
+    --------
     >>> int(matrix_rank(np.outer([1.0, 2.0], [3.0, 4.0])))
     1
     """
@@ -110,6 +124,18 @@ def cond(x: Any, p: float | str | None = None, *, tile: int | None = None) -> An
     `None` and 2 (and -2, its inverse) go by singular values, for matrices of any shape; other
     norms by the inverse, for square ones.
 
+    Parameters
+    ----------
+    x : matrix, or a stack of them
+    p : None (2), 1, -1, 2, -2, inf, -inf or "fro"; the norm
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    number, or an array of them for a stack
+
+    Examples
+    --------
     >>> float(cond([[1.0, 0.0], [0.0, 1e-3]])), float(cond([[1.0, 1.0], [1.0, 1.0]], 1))
     (1000.0, inf)
     """
@@ -148,6 +174,20 @@ def lstsq(
     Singular values below `rcond` times the largest count as zero; by default that is the rounding
     of the dtype times max(m, n). As in LAPACK, 0 or less, and 1 or more, mean the rounding alone.
 
+    Parameters
+    ----------
+    a : matrix of any shape
+    b : right-hand sides: a vector or a matrix
+    rcond : float, optional; singular values smaller than this part of the largest count as zero
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+    engine, events : optional; what runs it, and who is told
+
+    Returns
+    -------
+    LstsqResult with `x`, `residuals`, `rank` and `singular_values`
+
+    Examples
+    --------
     >>> a = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
     >>> x, residuals, rank, s = lstsq(a, np.array([1.0, 3.0, 5.0]))
     >>> x.round(12), rank
@@ -242,6 +282,19 @@ def pinv(
     `hermitian`, the matrix is taken for Hermitian, its lower triangle is read, and eigenvalues
     stand for singular values.
 
+    Parameters
+    ----------
+    a : matrix, or a stack of them
+    rcond, rtol : number, optional; singular values smaller than this part of the largest count as zero
+    hermitian : whether `a` is Hermitian
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
     >>> pinv(np.array([[1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])).round(12)
     array([[1. , 0. , 0. ],
            [0. , 0.5, 0. ]])

@@ -71,6 +71,22 @@ def solve_triangular(
     `op` is nothing (trans=0 or "N"), the transpose (1 or "T") or its conjugate (2 or "C"). Only
     the triangle is read; with `unit_diagonal` not even its diagonal. `b` may be a vector.
 
+    Parameters
+    ----------
+    a : triangle
+    b : right-hand sides
+    lower : which half of `a` is read
+    trans : 0 or "N", 1 or "T", 2 or "C"; what is done with it before
+    unit_diagonal : whether its diagonal counts as ones
+    side : "left" or "right"; where the triangle is
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `b`
+
+    Examples
+    --------
     >>> solve_triangular([[2.0, 0.0], [1.0, 4.0]], [2.0, 9.0], lower=True)
     array([1., 2.])
     >>> solve_triangular([[2.0, 1.0], [0.0, 4.0]], [[2.0, 9.0]], side="right")
@@ -146,6 +162,18 @@ def broadcast_stacks(a: Any, b: Any) -> tuple[Any, Any]:
 def cho_solve(factors: tuple[Any, bool], b: Any, *, tile: int | None = None) -> Any:
     """`X` with `A·X = B`, from `cho_factor(A)`.
 
+    Parameters
+    ----------
+    factors : what `cho_factor` gives
+    b : right-hand sides
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `b`
+
+    Examples
+    --------
     >>> from linnet.arrays.linalg.factorisations import cho_factor
     >>> cho_solve(cho_factor([[4.0, 2.0], [2.0, 5.0]]), [8.0, 8.0])
     array([1.5, 1. ])
@@ -159,6 +187,19 @@ def cho_solve(factors: tuple[Any, bool], b: Any, *, tile: int | None = None) -> 
 def lu_solve(factors: tuple[Any, Any], b: Any, *, trans: int | str = 0, tile: int | None = None) -> Any:
     """`X` with `op(A)·X = B`, from `lu_factor(A)`; `op` as in `solve_triangular`.
 
+    Parameters
+    ----------
+    factors : what `lu_factor` gives
+    b : right-hand sides
+    trans : 0 or "N", 1 or "T", 2 or "C"; what is done with the matrix before
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `b`
+
+    Examples
+    --------
     >>> from linnet.arrays.linalg.factorisations import lu_factor
     >>> lu_solve(lu_factor([[0.0, 2.0], [4.0, 1.0]]), [2.0, 9.0])
     array([2., 1.])
@@ -200,6 +241,18 @@ def solve(a: Any, b: Any, *, tile: int | None = None) -> Any:
     The system is solved in its own dtype, as LAPACK does. NumPy solves float32 in float64 and
     rounds the result: for its digits, at twice the time, give float64.
 
+    Parameters
+    ----------
+    a : square matrix, or a stack of them
+    b : right-hand sides: a vector, a matrix, or a stack
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `b`; a singular matrix raises `LinAlgError`
+
+    Examples
+    --------
     >>> solve([[0.0, 2.0], [4.0, 1.0]], [2.0, 9.0])
     array([2., 1.])
     """
@@ -241,6 +294,17 @@ def _by_elimination(matrix: Any, given: Any, tile: int | None, *, refuse: bool =
 def inv(a: Any, *, tile: int | None = None) -> Any:
     """The inverse of a matrix, or of each in a stack; a singular matrix is an error.
 
+    Parameters
+    ----------
+    a : square matrix, or a stack of them
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `a`; a singular matrix raises `LinAlgError`
+
+    Examples
+    --------
     >>> inv([[0.0, 2.0], [4.0, 0.0]])
     array([[0.  , 0.25],
            [0.5 , 0.  ]])
@@ -277,6 +341,17 @@ def det(a: Any, *, tile: int | None = None) -> Any:
 
     Nothing overflows on the way: only a determinant that is itself out of range is infinite.
 
+    Parameters
+    ----------
+    a : square matrix, or a stack of them
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    number, or an array of them for a stack
+
+    Examples
+    --------
     >>> round(float(det([[0.0, 2.0], [4.0, 1.0]])), 12)
     -8.0
     """
@@ -289,6 +364,17 @@ def det(a: Any, *, tile: int | None = None) -> Any:
 def slogdet(a: Any, *, tile: int | None = None) -> SlogdetResult[Any]:
     """The sign of the determinant and the logarithm of its modulus, which never overflow.
 
+    Parameters
+    ----------
+    a : square matrix, or a stack of them
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    SlogdetResult with `sign` and `logabsdet`
+
+    Examples
+    --------
     >>> sign, logabsdet = slogdet(np.eye(400) * 1e-5)
     >>> float(sign), float(round(logabsdet, 3))
     (1.0, -4605.17)
@@ -306,6 +392,18 @@ def slogdet(a: Any, *, tile: int | None = None) -> SlogdetResult[Any]:
 def matrix_power(a: Any, n: int, *, tile: int | None = None) -> Any:
     """`Aⁿ` for a whole number `n`; of the inverse if `n` is negative. Integers stay integers.
 
+    Parameters
+    ----------
+    a : square matrix, or a stack of them
+    n : int
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array of the shape of `a`
+
+    Examples
+    --------
     >>> matrix_power([[1, 1], [1, 0]], 10)
     array([[89, 55],
            [55, 34]])

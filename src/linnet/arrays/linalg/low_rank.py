@@ -26,6 +26,18 @@ from linnet.kernels.linalg.pivots import real
 def tsqr(data: Any, /, compute_svd: bool = False, *, tile: int | None = None) -> Any:
     """QR of a matrix with more rows than columns, by a tree over its rows; with `compute_svd` its thin SVD.
 
+    Parameters
+    ----------
+    data : matrix with more rows than columns
+    compute_svd : whether to give its thin SVD
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    QRResult, or SVDResult with `compute_svd`
+
+    Examples
+    --------
     >>> q, r = tsqr(np.arange(12.0).reshape(6, 2))
     >>> q.shape, r.shape
     ((6, 2), (2, 2))
@@ -65,6 +77,22 @@ def svd_compressed(
     ones. The same seed gives the same result. `coerce_signs` makes the columns of `U` have sums that
     are not negative.
 
+    Parameters
+    ----------
+    a : matrix
+    k : int; how many singular values
+    iterator : "power" or "QR"; how the sample is improved
+    n_power_iter : int; how often
+    n_oversamples : int; how many columns more than `k` are sampled
+    seed : int, optional
+    coerce_signs : whether signs are made the same from run to run
+
+    Returns
+    -------
+    SVDResult with `U`, `S`, `Vh`
+
+    Examples
+    --------
     >>> a = np.outer(np.arange(1.0, 5), [2.0, 1.0, 2.0])
     >>> svd_compressed(a, 1, seed=0).S.round(6)
     array([16.431677])

@@ -71,6 +71,18 @@ def mixed(
 def matmul(a: Any, b: Any, /, *, op_a: str = "N", op_b: str = "N", tile: int | None = None) -> Any:
     """`op(A)·op(B)`, for matrices and stacks; an operation is "N" (none), "T" (transpose) or "C" (adjoint).
 
+    Parameters
+    ----------
+    a, b : matrices or stacks of them
+    op_a, op_b : "N", "T" or "C"; what is done with each before
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    Array, or a NumPy array if both are
+
+    Examples
+    --------
     >>> matmul(np.array([[1.0, 2.0]]), np.array([[1.0, 3.0]]), op_a="T")
     array([[1., 3.],
            [2., 6.]])
@@ -94,6 +106,18 @@ def _turned(a: Any, op: str) -> Any:
 def syrk(a: Any, /, *, adjoint: bool = False, tile: int | None = None) -> Any:
     """`A·Aᴴ`, or `Aᴴ·A` with `adjoint`: a Hermitian matrix, of which one half is computed.
 
+    Parameters
+    ----------
+    a : matrix
+    adjoint : whether to compute `Aᴴ·A`
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
     >>> syrk([[1.0, 2.0], [0.0, 1.0]])
     array([[5., 2.],
            [2., 1.]])
@@ -109,6 +133,20 @@ def syrk(a: Any, /, *, adjoint: bool = False, tile: int | None = None) -> Any:
 def symm(a: Any, b: Any, /, *, lower: bool = True, side: str = "left", tile: int | None = None) -> Any:
     """`A·B` (side="left") or `B·A` (side="right"), for a Hermitian `A` of which one triangle is read.
 
+    Parameters
+    ----------
+    a : Hermitian matrix
+    b : matrix
+    lower : which triangle of `a` is read
+    side : "left" or "right"; where `a` is
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
     >>> symm([[1.0, 0.0], [2.0, 3.0]], [[1.0], [1.0]])
     array([[3.],
            [5.]])
@@ -136,6 +174,21 @@ def trmm(
 ) -> Any:
     """`T·B` (side="left") or `B·T` (side="right"), for a triangle `T`; its other half is not read.
 
+    Parameters
+    ----------
+    t : triangle
+    b : matrix
+    lower : which half of `t` is read
+    unit_diagonal : whether its diagonal counts as ones
+    side : "left" or "right"; where the triangle is
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
     >>> trmm([[1.0, 9.0], [2.0, 3.0]], [[1.0], [1.0]])
     array([[1.],
            [5.]])
@@ -206,7 +259,25 @@ def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 @mixed(np.linalg.vector_norm, small=_in_range(np.linalg.vector_norm))
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
-    """The norm of vectors along an axis (None: of all elements)."""
+    """The norm of vectors along an axis (None: of all elements).
+
+    Parameters
+    ----------
+    x : array_like
+    axis : int or tuple of int, optional; None: all elements
+    keepdims : whether reduced axes stay, with length 1
+    ord : number; which norm
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> float(ln.linalg.vector_norm([3.0, 4.0]))
+    5.0
+    """
     array = _as_floats(wrap(as_node(x)))
     size = abs(array)
     axes = tuple(range(array.ndim)) if axis is None else axis
@@ -248,7 +319,24 @@ def _scaled_norm(size: Any, axes: Any, keepdims: bool, ord: Any) -> Any:
 
 @mixed(np.linalg.matrix_norm, small=_in_range(np.linalg.matrix_norm))
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices in the last two axes."""
+    """The norm of matrices in the last two axes.
+
+    Parameters
+    ----------
+    x : array_like
+    keepdims : whether the two axes stay, with length 1
+    ord : "fro", "nuc", 1, 2, -1, -2, inf or -inf
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> float(ln.linalg.matrix_norm([[3.0, 0.0], [0.0, 4.0]]))
+    5.0
+    """
     array = wrap(as_node(x))
     if array.ndim < 2:
         raise ValueError(f"matrix_norm takes matrices; got shape {array.shape}")
@@ -298,7 +386,26 @@ def _norm_at_once(x: Any, *args: Any, engine: Any = None, events: Any = None, **
 def norm(
     x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, tile: int | None = None
 ) -> Any:
-    """NumPy's norm: of vectors along one axis, of matrices along two, of all elements."""
+    """NumPy's norm: of vectors along one axis, of matrices along two, of all elements.
+
+    Parameters
+    ----------
+    x : array_like
+    ord : number or word, optional; which norm, as for NumPy's function
+    axis : int or two int, optional
+    keepdims : whether reduced axes stay, with length 1
+    tile : int, optional; length of the tiles to compute with; by default it is chosen
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> float(ln.linalg.norm([3.0, 4.0]))
+    5.0
+    """
     array = wrap(recut_as(as_node(x), tile))
     if axis is None and ord is None:
         return vector_norm(array, keepdims=keepdims)
@@ -318,13 +425,44 @@ def norm(
 
 @mixed(np.linalg.matrix_transpose)
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes swapped."""
+    """The last two axes swapped.
+
+    Parameters
+    ----------
+    x : array_like with at least two axes
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.linalg.matrix_transpose(ln.ones((2, 3))).shape
+    (3, 2)
+    """
     return wrap(as_node(x)).mT
 
 
 @mixed(np.linalg.cross)
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The cross product of vectors of three elements."""
+    """The cross product of vectors of three elements.
+
+    Parameters
+    ----------
+    x1, x2 : array_like
+    axis : int; the axis of the three elements
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.linalg.cross([1, 0, 0], [0, 1, 0])
+    array([0, 0, 1])
+    """
     a, b = wrap(as_node(x1)), wrap(as_node(x2))
     if a.shape[axis] != 3 or b.shape[axis] != 3:
         raise ValueError(f"cross takes vectors of 3 elements along axis {axis}; got {a.shape} and {b.shape}")
@@ -338,7 +476,23 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 @mixed(np.linalg.outer)
 def outer(x1: Any, x2: Any, /) -> Any:
-    """The products of all pairs of elements of two vectors."""
+    """The products of all pairs of elements of two vectors.
+
+    Parameters
+    ----------
+    x1, x2 : vectors
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.linalg.outer(ln.asarray([1, 2]), ln.asarray([1, 10])).compute()
+    array([[ 1, 10],
+           [ 2, 20]])
+    """
     a, b = as_node(x1), as_node(x2)
     if a.ndim != 1 or b.ndim != 1:
         raise ValueError(f"outer takes vectors; got shapes {a.shape} and {b.shape}")
@@ -347,7 +501,24 @@ def outer(x1: Any, x2: Any, /) -> Any:
 
 @mixed(np.linalg.multi_dot)
 def multi_dot(arrays: Any, *, out: Any = None) -> Any:
-    """The product of several matrices, in the order that takes least work."""
+    """The product of several matrices, in the order that takes least work.
+
+    Parameters
+    ----------
+    arrays : sequence of matrices; the first and the last may be vectors
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.linalg.multi_dot([ln.ones((2, 3)), ln.ones((3, 4)), ln.ones((4, 1))]).compute()
+    array([[12.],
+           [12.]])
+    """
     nodes = [wrap(as_node(each)) for each in arrays]
     if len(nodes) < 2:
         raise ValueError(f"multi_dot takes two matrices or more, got {len(nodes)}")
@@ -364,13 +535,46 @@ def multi_dot(arrays: Any, *, out: Any = None) -> Any:
 
 @mixed(np.linalg.diagonal)
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    """The diagonals of matrices in the last two axes."""
+    """The diagonals of matrices in the last two axes.
+
+    Parameters
+    ----------
+    x : array_like
+    offset : int; which diagonal
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.linalg.diagonal([[1, 2], [3, 4]])
+    array([1, 4])
+    """
     return np.diagonal(wrap(as_node(x)), offset, -2, -1)
 
 
 @mixed(np.linalg.trace)
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
-    """The sums of the diagonals of matrices in the last two axes."""
+    """The sums of the diagonals of matrices in the last two axes.
+
+    Parameters
+    ----------
+    x : array_like
+    offset : int; which diagonal
+    dtype : optional; the type to add in
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> int(ln.linalg.trace([[1, 2], [3, 4]]))
+    5
+    """
     return np.diagonal(wrap(as_node(x)), offset, -2, -1).sum(axis=-1, dtype=dtype)
 
 

@@ -26,6 +26,17 @@ def _square(rows: int, columns: int, shape: tuple[int, ...]) -> None:
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of an array as a map from its last axes to its first `ind`.
 
+    Parameters
+    ----------
+    a : array whose first `ind` axes have as many elements as the others
+    ind : int
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
     >>> a = np.eye(6).reshape(2, 3, 6)
     >>> tensorinv(a).shape
     (6, 2, 3)
@@ -42,6 +53,18 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """The array that `tensordot(a, x, x.ndim)` makes `b` of; `axes` of `a` are moved to its end before.
 
+    Parameters
+    ----------
+    a : array
+    b : right-hand side
+    axes : sequence of int, optional; axes of `a` that are moved to its end before
+
+    Returns
+    -------
+    array
+
+    Examples
+    --------
     >>> a = np.eye(6).reshape(2, 3, 6)
     >>> tensorsolve(a, np.ones((2, 3)))
     array([1., 1., 1., 1., 1., 1.])

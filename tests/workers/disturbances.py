@@ -34,6 +34,8 @@ class Disturber:
         self.killed = 0
         self.counts = {}
         """What was done how often."""
+        self.tried = set()
+        """What was to be done; it may be that there was no tile to harm."""
 
     def disturb(self, kinds):
         """Do one thing."""
@@ -41,6 +43,7 @@ class Disturber:
         self._fruitless = 0 if done > self._done else self._fruitless
         self._done = done
         kind = self._rng.choice(["kill", "kill", "kill", "kill", *kinds])
+        self.tried.add(kind)
         if getattr(self, f"_{kind}")() is not False:
             self.counts[kind] = self.counts.get(kind, 0) + 1
 

@@ -107,12 +107,13 @@ def go_through(name, places, seed, kinds=EVERYWHERE):
     """Disturb jobs of one kind until enough workers were killed."""
     rng = random.Random(seed)
     jobs = [(given, undisturbed(*given)) for given in programs(name)]
-    killed, counts, begun = 0, Counter(), time.monotonic()
+    killed, counts, tried, begun = 0, Counter(), set(), time.monotonic()
     for number in itertools.count(1):
         given, expected = jobs[number % len(jobs)]
         found, disturber = disturbed(given, rng, places, kinds)
         killed += disturber.killed
         counts.update(disturber.counts)
+        tried |= disturber.tried
         for array, tiles in found.items():
             for index, tile in tiles.items():
                 wanted = expected.tiles(array)[index]
@@ -121,7 +122,9 @@ def go_through(name, places, seed, kinds=EVERYWHERE):
             break
     print(f"\n{name}: {killed} kills in {time.monotonic() - begun:.0f} s and {number} jobs; {dict(counts)}")
     if KILLS >= 200:
-        assert set(kinds) <= set(counts), f"not everything happened: {counts}"
+        assert set(kinds) <= tried, f"not everything was tried: {counts}"
+        if name == "cholesky":  # it has many tiles; others may have none until they end
+            assert set(kinds) <= set(counts), f"not everything happened: {counts}"
 
 
 UNRULY = {

@@ -25,6 +25,11 @@ HEAD = "def program(A, B, M, v, w, k):\n    s = 0.0\n"
         "            t = w[i1]\n            v[0] += t\n",
         "    for i0 in range(1, 5):\n        for i1 in range(1, 5):\n            if i1 % 2 == 0:\n"
         "                A[i0 + 1, 3] = 1.5\n            t = w[i0]\n            A[i1, 3] += t\n",
+        # reads ahead of writes, with a loop inside that runs step by step
+        "    for i0 in range(1, 5):\n        B[i0, i0 + 1] -= v[1]\n        for i1 in range(1, 5):\n"
+        "            for i2 in range(1, 5):\n                A[5 - i0, i1] = (B[i0, 2] * A[i1, 6 - i2])\n",
+        # a remainder as index, where a guard leaves steps out
+        "    for i0 in range(1, 5):\n        for i1 in range(i0, 5):\n            s += A[i0, (i1 + 2) % 7]\n",
     ],
 )
 def test_a_program_that_was_wrong(text):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase, wrap
+from linnet.arrays.expression.nodes import Map, Source
 from linnet.arrays.expression.semirings import semiring as semiring_node
 from linnet.loopnests.contracting import contracted
 from linnet.loopnests.language import Binary, Call, Expr, Logic, Unary
@@ -140,6 +141,16 @@ def sparse_product(
     left = lined_up(in_tiles(one).data, one.axes, (*(each for each in one.axes if each != k), k))
     right = lined_up(in_tiles(other).data, other.axes, (k, *(each for each in other.axes if each != k)))
     return Vector(semiring(left, right, plus, times), rest)
+
+
+def is_identity(monoid: Monoid, old: Vector) -> bool:
+    """Whether all cells are known to hold what changes nothing: a new array of zeros, before a sum."""
+    node = getattr(old.data, "__node__", None)
+    if monoid.combine is not None or not isinstance(node, Map) or node.op != "fill":
+        return False
+    (value,) = node.inputs
+    start = identity(monoid, node.dtype) if monoid.name != "and" else np.True_
+    return isinstance(value, Source) and not value.shape and bool(value.data == start)
 
 
 def folded_away(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase, wrap
-from linnet.loopnests.folding import fold, folded_away, folds, masked, spread, without_nan
+from linnet.loopnests.folding import fold, folded_away, folds, is_identity, masked, spread, without_nan
 from linnet.loopnests.language import Const, Load, Unary
 from linnet.loopnests.loading import Region, load
 from linnet.loopnests.monoids import MONOIDS, Monoid, identity
@@ -72,7 +72,10 @@ def updated(step: Step, target: Region, monoid: Monoid, masks: tuple[Vector | No
         return write(step, statement.target, target, join(step.evaluate(source)), *masks)
     change = fold(step, monoid, source, folded, both(masks), old)
     # Cells that no step reaches get the identity: they stay what they are.
-    write(step, statement.target, target, join(change), None, None)
+    fresh = change.dtype == old.dtype and is_identity(monoid, old)
+    if not (fresh and source is statement.value):
+        change = join(change)
+    write(step, statement.target, target, change, None, None)
     return None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -85,7 +86,7 @@ class _Server:
             def do_GET(self) -> None:
                 outer.answer(self)
 
-            do_POST = do_GET
+            do_POST = do_PUT = do_GET
 
             def log_message(self, format: str, *args: Any) -> None:
                 """Nothing is said."""
@@ -117,15 +118,41 @@ def _send(request: BaseHTTPRequestHandler, status: int, body: bytes, kind: str =
 
 
 class Metadata(_Server):
-    """What servers ask about themselves; `notice` makes all of them hear of an interruption."""
+    """What servers ask about themselves, with a token as of today's metadata (IMDSv2).
 
-    notice = False
+    `notice` makes all of them hear of an interruption, `rebalance` of a recommendation.
+    """
+
+    notice = rebalance = False
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
-        if self.notice and request.path.endswith("spot/instance-action"):
+        if request.command == "PUT" and request.path.endswith("/latest/api/token"):
+            _send(request, 200, b"a token")
+        elif request.headers.get("X-aws-ec2-metadata-token") != "a token":
+            _send(request, 401, b"")
+        elif self.notice and request.path.endswith("spot/instance-action"):
             _send(request, 200, b'{"action": "terminate"}', "application/json")
+        elif self.rebalance and request.path.endswith("recommendations/rebalance"):
+            _send(request, 200, b'{"noticeTime": "2026-11-18T12:00:00Z"}', "application/json")
         else:
             _send(request, 404, b"")
+
+
+class PriceList(_Server):
+    """Amazon's price list, which moto does not have: one type of server, on demand."""
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        asked = json.loads(request.rfile.read(int(request.headers["Content-Length"])))
+        given = {each["Field"]: each["Value"] for each in asked["Filters"]}
+        assert asked["ServiceCode"] == "AmazonEC2"
+        rate = {"unit": "Hrs", "pricePerUnit": {"USD": "0.0960000000"}}
+        product = {"terms": {"OnDemand": {"a.b": {"priceDimensions": {"a.b.c": rate}}}}}
+        here = given["instanceType"] == "m5.large" and given["regionCode"] == "us-east-1"
+        if here and "NextToken" not in asked:  # an empty page, and another one
+            said: dict[str, Any] = {"PriceList": [], "NextToken": "more"}
+        else:
+            said = {"PriceList": [json.dumps(product)] if here else []}
+        _send(request, 200, json.dumps(said).encode(), "application/x-amz-json-1.1")
 
 
 class Proxy(_Server):

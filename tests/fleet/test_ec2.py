@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from cloud import Machines, Metadata, Proxy
+from cloud import Machines, Metadata, PriceList, Proxy
 
 from linnet.errors import InputError
 from linnet.fleet import EC2, Bag, Catalogue, Fleet, Price
@@ -233,7 +234,95 @@ def test_catalogues(tmp_path, cloud):
         Catalogue.from_csv(tmp_path / "bad.csv")
 
 
+def test_on_demand_prices_are_asked_for_too(cloud):
+    import boto3
+
+    with PriceList() as prices:
+        pricing = boto3.client("pricing", region_name="us-east-1", endpoint_url=prices.url)
+        new = Catalogue.shipped().refresh("us-east-1", ["m5.large"], client=cloud, pricing=pricing)
+        with_unknown = new.refresh("us-east-1", ["m5.large", "m5.xlarge"], client=cloud, pricing=pricing)
+    assert new.find("m5.large").on_demand == 0.096
+    assert with_unknown.find("m5.xlarge").on_demand is None
+    assert new.find("p3.2xlarge", "us-east-1b").on_demand == 3.06  # nobody asked for it
+
+
+def place_in(folder: Path) -> Any:
+    from linnet.fleet.providers.provider import Place
+
+    (folder / "servers").mkdir()
+    return Place("abc", folder)
+
+
+@pytest.mark.parametrize("market", ["spot", "on-demand"])
+def test_fleet_requests_where_there_are_several_zones(tmp_path, moto_server, cloud, prices, market):
+    from linnet.fleet.fleet import provider_from_json
+    from linnet.fleet.providers.provider import Wanted
+
+    with Proxy(moto_server.endpoint) as proxy:
+        provider = make(
+            moto_server, cloud, endpoint=proxy.url, zones=["us-east-1a", "us-east-1b"], markets=[market]
+        )
+        assert provider_from_json(provider.to_json()).to_json() == provider.to_json()
+        provider.open(place_in(tmp_path))
+        wanted = Wanted("ec2-abc-0", provider.offers(None, prices)[0], 0)
+        provider.launch([wanted])
+        provider.launch([wanted])
+        assert "RunInstances" not in proxy.actions
+        assert proxy.actions.count("CreateFleet") == 1
+    (made,) = living(cloud)
+    tags = {each["Key"]: each["Value"] for each in made["Tags"]}
+    assert tags["linnet-server"] == "ec2-abc-0"
+    assert tags["linnet-bag"] == "abc"
+    assert made.get("InstanceLifecycle") == ("spot" if market == "spot" else None)
+    script = cloud.describe_instance_attribute(InstanceId=made["InstanceId"], Attribute="userData")
+    assert "LINNET_AGENT" in base64.b64decode(script["UserData"]["Value"]).decode()
+    assert cloud.describe_launch_templates()["LaunchTemplates"] == []
+
+
+def test_fleet_requests_that_are_refused_lost_or_not_allowed(tmp_path, moto_server, cloud, prices):
+    from linnet.fleet.providers.provider import Wanted
+
+    faults = iter(["UnfulfillableCapacity", "RequestLimitExceeded", "lost", "UnauthorizedOperation"])
+    with Proxy(moto_server.endpoint) as proxy:
+        proxy.fault = lambda action: next(faults, None) if action == "CreateFleet" else None
+        provider = make(moto_server, cloud, endpoint=proxy.url, zones=["us-east-1a", "us-east-1b"])
+        provider.open(place_in(tmp_path))
+        offer = provider.offers(None, prices)[0]
+        provider.launch([Wanted("ec2-abc-0", offer, 0)])
+        refused = provider.seen()["ec2-abc-0"]
+        assert refused.condition == "refused"
+        assert "UnfulfillableCapacity" in refused.why
+        provider.launch(
+            [Wanted("ec2-abc-1", offer, 1)]
+        )  # throttled: asked again at the next look; lost: found
+        for _ in range(3):
+            assert provider.seen()["ec2-abc-1"].condition == "starting"
+        provider.launch([Wanted("ec2-abc-2", offer, 2)])  # not allowed: a single request
+        assert provider.no_fleets == "UnauthorizedOperation"
+        assert proxy.actions.count("RunInstances") == 1
+    names = sorted(tag["Value"] for each in living(cloud) for tag in each["Tags"] if tag["Key"] == "Name")
+    assert names == ["ec2-abc-1", "ec2-abc-2"]
+
+
+def test_todays_metadata_want_a_token(tmp_path):
+    from linnet.fleet.agent import Agent
+
+    (tmp_path / "servers" / "s").mkdir(parents=True)
+    with Metadata() as metadata:
+        agent = Agent({"folder": str(tmp_path), "name": "s", "metadata": metadata.url})
+        agent.ask()
+        metadata.rebalance = True
+        agent.ask()
+        assert (tmp_path / "servers" / "s" / "rebalance").exists()
+        assert not agent.warned
+        metadata.notice = True
+        agent.ask()
+        assert agent.warned
+
+
 def test_bad_options_are_told(tmp_path):
+    with pytest.raises(InputError, match="give one zone, or a list of several"):
+        EC2(["m5.large"], region="us-east-1", zones="us-east-1a")
     with pytest.raises(InputError, match="give a list of instance types"):
         EC2("m5.large", region="us-east-1")
     bag = Bag("echo", [{}], hours=1.0, folder=tmp_path / "bag")

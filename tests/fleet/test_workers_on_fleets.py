@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,18 +12,33 @@ import linnet as ln
 from linnet.errors import InputError
 from linnet.fleet import FittedModel, Fleet, Local, Simulated
 from linnet.fleet.laws import Exponential
+from linnet.planning.calibration import Calibration
+
+CALIBRATION = Calibration({"gemm": ((1e6, 2e10),)}, memory=1e10)
 
 
 def test_an_estimate_grows_with_losses():
-    x = ln.asarray(np.ones((2000, 2000)), chunks=250)
-    expression = ln.linalg.cholesky(x @ x.T + 2000 * ln.eye(2000, chunks=250))
-    calm = ln.estimate(expression, fleet=Fleet([Simulated(4, price=1.0)]), runs=5)
+    x = ln.asarray(np.ones((1000, 1000)), chunks=250)
+    expression = ln.linalg.cholesky(x @ x.T + 1000 * ln.eye(1000, chunks=250))
+    known: dict[str, Any] = {"runs": 5, "calibration": CALIBRATION, "start": 0.0}
+    calm = ln.estimate(expression, fleet=Fleet([Simulated(4, price=1.0)]), **known)
     hours = calm.hours.mean
     dying = FittedModel(Exponential(2 / hours))
-    lossy = ln.estimate(expression, fleet=Fleet([Simulated(4, price=1.0)], model=dying), runs=5)
+    lossy = ln.estimate(expression, fleet=Fleet([Simulated(4, price=1.0)], model=dying), **known)
     assert calm.cost.mean == pytest.approx(4 * hours, rel=0.2)
     assert lossy.cost.quantile(0.9) > calm.cost.quantile(0.9)
     assert "4 workers" in str(lossy)
+    assert "20 Gflop/s each (as given), after 0 s" in str(lossy)
+    twice = Calibration({"gemm": ((1e6, 4e10),)}, memory=1e10)
+    faster = ln.estimate(
+        expression, fleet=Fleet([Simulated(4, price=1.0)]), **{**known, "calibration": twice}
+    )
+    assert faster.hours.mean < 0.7 * hours  # all of it is operations, but for what is sent
+    later = ln.estimate(expression, fleet=Fleet([Simulated(4, price=1.0)]), **{**known, "start": 60.0})
+    assert later.hours.mean == pytest.approx(hours + 1 / 60, rel=1e-6)
+    assert later.cost.mean == pytest.approx(calm.cost.mean + 4 / 60, rel=1e-3)
+    with pytest.raises(InputError, match="start=-1: give seconds"):
+        ln.estimate(expression, fleet=Fleet([Simulated(4)]), start=-1)
     with pytest.raises(InputError, match="give a linnet.fleet.Fleet"):
         ln.estimate(expression, fleet=3)
 
@@ -30,12 +48,17 @@ def test_a_factorisation_on_servers_that_die(tmp_path):
     random = np.random.default_rng(0)
     given = random.standard_normal((400, 400))
     given = given @ given.T + 400 * np.eye(400)
-    fleet = Fleet([Local(3, price=0.36, lives=[4.0, 6.0, 5.0], speed=3600)])
+    # The first is killed after a second, before its worker can have done anything.
+    fleet = Fleet([Local(3, price=0.36, lives=[1.0, 60.0, 50.0], speed=3600)])
     x = ln.asarray(given, chunks=40)
     with ln.submit(ln.linalg.cholesky(x), store=tmp_path / "store", workers=2, launcher=fleet) as job:
         job.wait(timeout=150)
         found = np.asarray(job.result())
         page = job.report(tmp_path / "report.html").read_text()
     assert np.allclose(found, np.linalg.cholesky(given))
-    assert "bill" in page
-    assert "dollars" in page
+    bill = re.search(r"([0-9.]+) dollars: (\d+) servers, (\d+) lost, ([0-9.e+-]+) hours together", page)
+    assert bill is not None
+    dollars, servers, lost, hours = (float(each) for each in bill.groups())
+    assert lost >= 1
+    assert servers >= 3  # two, and one for the lost one
+    assert dollars == pytest.approx(0.36 * hours, rel=1e-2)

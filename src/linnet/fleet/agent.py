@@ -74,6 +74,8 @@ class Agent:
         self.born: float = time.monotonic()
         self.busy: float = self.born
         self.asked: float = 0.0
+        self.passed: str = ""
+        self.pass_until: float = 0.0
 
     def run(self):
         os.makedirs(self.orders, exist_ok=True)
@@ -299,18 +301,33 @@ class Agent:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def ask(self):
-        """Whether the cloud says that this server will be taken away."""
-        url = self.options["metadata"].rstrip("/") + "/latest/meta-data/"
+        """Whether the cloud says that this server will be taken away, or may be."""
+        base = self.options["metadata"].rstrip("/") + "/latest/"
+        headers = {"X-aws-ec2-metadata-token": self.token(base)}
         for word in ("spot/instance-action", "events/recommendations/rebalance"):
             try:
-                with urllib.request.urlopen(url + word, timeout=1) as answer:
+                request = urllib.request.Request(base + "meta-data/" + word, headers=headers)
+                with urllib.request.urlopen(request, timeout=1) as answer:
                     said = answer.read().decode()
-            except OSError:
+            except OSError as error:
+                if getattr(error, "code", None) == 401:
+                    self.pass_until = 0.0  # the token is too old
                 continue
             if word.startswith("spot"):
                 self.warn()
-            else:
+            elif not os.path.exists(os.path.join(self.here, "rebalance")):
                 write(os.path.join(self.here, "rebalance"), said)
+
+    def token(self, base):
+        """The pass that today's metadata want (IMDSv2), good for hours; empty where none is given out."""
+        if time.monotonic() >= self.pass_until:
+            ask = {"X-aws-ec2-metadata-token-ttl-seconds": "21600"}
+            self.passed, self.pass_until = "", time.monotonic() + 60
+            with contextlib.suppress(OSError):
+                request = urllib.request.Request(base + "api/token", headers=ask, method="PUT")
+                with urllib.request.urlopen(request, timeout=1) as answer:
+                    self.passed, self.pass_until = answer.read().decode(), time.monotonic() + 20000
+        return self.passed
 
     def forgotten(self):
         """Whether there is no job and nobody who would give one."""

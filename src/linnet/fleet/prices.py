@@ -9,6 +9,7 @@ used. One's own is a CSV file, and `refresh` asks the cloud.
 from __future__ import annotations
 
 import csv
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -89,8 +90,10 @@ class Catalogue:
         return max(0, (date.today() - max(row.date for row in self.rows)).days)
 
     def find(self, type: str, zone: str | None = None) -> Price:
-        """The price of a type, in a zone or where its spot price is least."""
-        found = [row for row in self.rows if row.type == type and (zone is None or row.zone.startswith(zone))]
+        """The price of a type, in a zone or where spot is cheapest; one without a zone holds in all."""
+        named = [row for row in self.rows if row.type == type]
+        found = [row for row in named if zone is None or (row.zone and row.zone.startswith(zone))]
+        found = found or [row for row in named if not row.zone]
         if not found:
             types = sorted({row.type for row in self.rows})
             raise InputError(
@@ -100,18 +103,23 @@ class Catalogue:
             )
         return min(found, key=lambda row: (row.spot is None, row.spot or 0.0))
 
-    def refresh(self, region: str, types: Sequence[str], *, client: Any = None) -> Catalogue:
-        """The same with today's spot prices, cores and memory of these types, from EC2's interface.
-
-        On-demand prices are not told by it: those that are known stay.
+    def refresh(
+        self, region: str, types: Sequence[str], *, client: Any = None, pricing: Any = None
+    ) -> Catalogue:
+        """The same with today's prices, cores and memory of these types, from Amazon's interfaces.
 
         Parameters
         ----------
         region : "us-east-1", …
         types : which types to ask for
         client : a boto3 client of "ec2"; by default one is made from your settings (extra `ec2`)
+        pricing : a boto3 client of "pricing", for on-demand prices; by default one is made if `client` is not
+            given. On-demand prices that it does not tell stay as they were
         """
+        if client is None and pricing is None:
+            pricing = _client("us-east-1", "pricing")  # prices of all regions are told there
         cloud = client or _client(region)
+        sure_prices = {} if pricing is None else {each: _on_demand(pricing, region, each) for each in types}
         shapes = {
             each["InstanceType"]: (each["VCpuInfo"]["DefaultVCpus"], each["MemoryInfo"]["SizeInMiB"] / 1024)
             for page in _pages(cloud.describe_instance_types, InstanceTypes=list(types))
@@ -131,7 +139,7 @@ class Catalogue:
         for (type, zone), (_, price) in latest.items():
             cores, memory = shapes[type]
             before = old.get((type, zone))
-            sure = before.on_demand if before is not None else None
+            sure = sure_prices.get(type) or (before.on_demand if before is not None else None)
             old[type, zone] = Price(type, zone, cores, memory, sure, price, date.today())
         return Catalogue(old.values(), f"{self.source}, refreshed from {region}")
 
@@ -203,9 +211,28 @@ def _pages(call: Any, **options: Any) -> Iterator[Any]:
             return
 
 
-def _client(region: str) -> Any:
+def _on_demand(pricing: Any, region: str, type: str) -> float | None:
+    """Dollars an hour of a Linux server of this type on demand; None if the price list does not say."""
+    wanted = {
+        "instanceType": type, "regionCode": region, "operatingSystem": "Linux", "tenancy": "Shared",
+        "preInstalledSw": "NA", "capacitystatus": "Used",
+    }  # fmt: skip
+    filters = [{"Type": "TERM_MATCH", "Field": field, "Value": value} for field, value in wanted.items()]
+    parts = [
+        part
+        for page in _pages(pricing.get_products, ServiceCode="AmazonEC2", Filters=filters)
+        for text in page["PriceList"]
+        for term in json.loads(text).get("terms", {}).get("OnDemand", {}).values()
+        for part in term["priceDimensions"].values()
+        if part.get("unit") == "Hrs"
+    ]
+    found = [float(part["pricePerUnit"].get("USD", 0)) for part in parts]
+    return min((each for each in found if each > 0), default=None)
+
+
+def _client(region: str, service: str = "ec2") -> Any:
     try:
         import boto3  # pyright: ignore[reportMissingTypeStubs]
     except ImportError as error:
         raise missing_extra("asking EC2", "boto3", "ec2") from error
-    return boto3.client("ec2", region_name=region)  # pyright: ignore
+    return boto3.client(service, region_name=region)  # pyright: ignore

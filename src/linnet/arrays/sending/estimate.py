@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from linnet.arrays.sending.plans import plan
 from linnet.errors import InputError
+from linnet.planning.calibration import Calibration, calibrate
 from linnet.planning.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -25,6 +31,8 @@ def estimate(
     workers: int | None = None,
     runs: int | None = None,
     seed: int = 0,
+    calibration: Calibration | None = None,
+    start: float | None = None,
     **options: Any,
 ) -> Plan:
     """Price and time of an expression on servers that may be taken away; nothing is computed.
@@ -39,6 +47,9 @@ def estimate(
     fleet : the servers; workers take those that cost least for each core
     workers : how many servers; by default as many as the fleet has of these
     runs : how many simulations
+    calibration : how fast a worker is, measured on such a server (`linnet.planning.calibrate().save(path)`
+        there, `Calibration.load(path)` here); by default this machine is measured, for a second
+    start : seconds from a server that is up to a worker that takes tasks; by default what it takes here
     options : further ones for `ln.plan`
 
     Returns
@@ -51,7 +62,7 @@ def estimate(
     >>> import linnet as ln
     >>> from linnet.fleet import Fleet, Simulated
     >>> x = ln.asarray(np.ones((64, 64)), chunks=16)
-    >>> found = ln.estimate(x @ x, fleet=Fleet([Simulated(4, price=0.1)]), runs=5)
+    >>> found = ln.estimate(x @ x, fleet=Fleet([Simulated(4, price=0.1)]), runs=5, start=2)
     >>> found.cost.quantile(0.9) > 0
     True
     """
@@ -65,16 +76,41 @@ def estimate(
     count = workers or offers[0].limit or fleet.servers
     if count is None:
         raise InputError("how many workers? give workers=…: the fleet has no limit")
-    found = plan(what, Cluster(nodes=count, workers=1), **options)
+    speed = calibration.flops if calibration is not None else _speed_here()
+    begin = _start_here() if start is None else start
+    if not begin >= 0:
+        raise InputError(f"start={start!r}: give seconds of at least 0")
+    # Processes of this machine live by the fleet's clock: its hours are what a bill counts.
+    clock = fleet.speed / 3600
+    offers = [replace(each, boot=each.boot + begin * clock) for each in offers]
+    found = plan(what, Cluster(nodes=count, workers=1, flops=speed), **options)
     # Servers that wait for others are paid as well, so the work is what all of them are there for.
-    work = max((found.seconds + found.loading) * count / 3600, 1e-9)
+    work = max((found.seconds + found.loading) * count * clock, 1e-9)
     pieces = max(
         count, min(_PIECES, len(found.tasks) if hasattr(found.tasks, "__len__") else int(found.tasks))
     )
     return make_plan(
         Rules(servers=count), offers, [work / pieces], pieces, runs=runs or 20, seed=seed, compare=True,
-        notes=[f"{count} workers; without losses {found.seconds + found.loading:.3g} s of computing"],
+        notes=[
+            f"{count} workers; without losses {found.seconds + found.loading:.3g} s of computing at "
+            f"{speed / 1e9:.3g} Gflop/s each ({'as given' if calibration else 'measured here'}), after "
+            f"{begin:.3g} s for a worker to start"
+        ],
     )  # fmt: skip
+
+
+@cache
+def _speed_here() -> float:
+    """Operations a second of a worker on this machine."""
+    return calibrate(sizes=(128, 512)).flops
+
+
+@cache
+def _start_here() -> float:
+    """Seconds until a fresh process of this machine has loaded what a worker needs."""
+    begun = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import linnet, linnet.workers.worker"], check=False)
+    return time.perf_counter() - begun
 
 
 METHODS: Mapping[str, Any] = {}

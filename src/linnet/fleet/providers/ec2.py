@@ -25,6 +25,7 @@ from linnet.fleet.model import Model
 from linnet.fleet.model_text import model_to_json
 from linnet.fleet.offers import Market, Offer
 from linnet.fleet.prices import Catalogue
+from linnet.fleet.providers.fleet_requests import ask_fleet
 from linnet.fleet.providers.provider import Place, Seen, Wanted, agent_file
 
 METADATA = "http://169.254.169.254"
@@ -43,6 +44,8 @@ class EC2:
     ----------
     types : instance types, such as ["c7i.large"]; their prices are the fleet's catalogue's
     region, zone : where; a zone narrows the region
+    zones : several zones of the region: each server is asked for by a fleet request, which takes it where it
+        is to be had. Where fleet requests are not allowed, single ones are made
     image : the machine image; it must have Python 3.8 or later
     servers : how many of each type and market there may be at once
     markets : "spot", "on-demand", or both
@@ -63,6 +66,7 @@ class EC2:
         *,
         region: str,
         zone: str | None = None,
+        zones: Sequence[str] = (),
         image: str | None = None,
         servers: int = 20,
         markets: Sequence[Market] = ("spot", "on-demand"),
@@ -83,7 +87,12 @@ class EC2:
             raise InputError(f"EC2(types={types!r}): give a list of instance types")
         self.types: list[str] = list(types)
         self.region: str = region
-        self.zone: str | None = zone
+        if isinstance(zones, str) or (zone is not None and zones):
+            raise InputError(f"zone={zone!r}, zones={zones!r}: give one zone, or a list of several")
+        self.zone: str | None = zone or (zones[0] if len(zones) == 1 else None)
+        self.zones: list[str] = list(zones)
+        self.no_fleets: str = ""
+        """Why fleet requests are no longer made, if they are not."""
         self.image: str | None = image
         self.servers: int = servers
         self.markets: list[Market] = list(markets)
@@ -109,7 +118,9 @@ class EC2:
         catalogue = prices or Catalogue.shipped()
         found: list[Offer] = []
         for kind in self.types:
-            row = catalogue.find(kind, self.zone or None)
+            rows = [catalogue.find(kind, each) for each in self.zones or [self.zone]]
+            # Which zone it will be is not known: the dearest counts, so that no budget is passed.
+            row = max(rows, key=lambda each: (each.spot or 0.0, each.on_demand or 0.0))
             for market, price in (("spot", row.spot), ("on-demand", row.on_demand)):
                 if price is not None and market in self.markets:
                     law = (self.model or model) if market == "spot" else None
@@ -162,6 +173,8 @@ class EC2:
         from botocore.exceptions import BotoCoreError, ClientError  # pyright: ignore
 
         try:
+            if self._ask_in_zones(wanted):
+                return
             self._cloud.run_instances(**self._request(wanted))
         except ClientError as error:
             code = str(cast("Any", error).response["Error"]["Code"])
@@ -175,6 +188,31 @@ class EC2:
             self._again[wanted.name] = wanted  # no answer: whether there is an instance, the tags tell
         else:
             self._again.pop(wanted.name, None)
+
+    def _ask_in_zones(self, wanted: Wanted) -> bool:
+        """Make a fleet request, if there are several zones; False: single requests are to be made."""
+        from botocore.exceptions import ClientError  # pyright: ignore
+
+        if len(self.zones) < 2 or self.no_fleets:
+            return False
+        try:
+            codes = ask_fleet(self._cloud, wanted.name, self._request(wanted), self.zones)
+        except ClientError as error:
+            code = str(cast("Any", error).response["Error"]["Code"])
+            if code in _THROTTLED | _NO_CAPACITY:
+                raise
+            codes = [code]
+        if not codes:
+            self._again.pop(wanted.name, None)
+            return True
+        if set(codes) <= _NO_CAPACITY:
+            self._refused[wanted.name] = f"{', '.join(sorted(set(codes)))} in {', '.join(self.zones)}"
+            return True
+        if set(codes) & _THROTTLED:
+            self._again[wanted.name] = wanted
+            return True
+        self.no_fleets = f"{', '.join(sorted(set(codes)))}"  # not allowed, or not there: ask as before
+        return False
 
     def _request(self, wanted: Wanted) -> dict[str, Any]:
         tags = [
@@ -304,7 +342,8 @@ class EC2:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "kind": "ec2", "types": self.types, "region": self.region, "zone": self.zone, "image": self.image,
+            "kind": "ec2", "types": self.types, "region": self.region,
+            "zone": None if self.zones else self.zone, "zones": self.zones, "image": self.image,
             "servers": self.servers, "markets": self.markets, "setup": self.setup, "options": self.options,
             "model": model_to_json(self.model), "boot": self.boot, "poll": self.poll, "idle": self.idle,
             "patience": self.patience, "endpoint": self.endpoint, "metadata": self.metadata,

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from linnet.fleet import Bag, FittedModel, Fleet, Lifetimes, Local, simulate_deadline
+from linnet.fleet.deadlines import read_trace
 from linnet.fleet.deciding import Decider
 from linnet.fleet.laws import Exponential, Hyperexponential
 from linnet.fleet.offers import Offer
@@ -79,13 +80,14 @@ def deadlines(data: Path | None) -> None:
         return
     means: dict[str, list[float]] = {"linnet": [], "uniform progress": []}
     for path in sorted((data / "availability").glob("*.json")):
+        trace = read_trace(path)
         zone: dict[str, list[float]] = {name: [] for name in means}
         missed = 0
         for deadline in (28, 32, 48):
             for name in means:
                 costs = []
-                for start in range(0, 720 - deadline + 1, 6):
-                    run = simulate_deadline(path, 24, deadline, 0.2, 1 / 3, name, start)
+                for start in range(0, int(len(trace.spot) * trace.tick - deadline + 1e-9) + 1, 6):
+                    run = simulate_deadline(trace, 24, deadline, 0.2, 1 / 3, name, start)
                     costs.append(run.cost)
                     missed += not run.finished
                 zone[name].append(float(np.mean(costs)))

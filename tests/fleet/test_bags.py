@@ -247,6 +247,25 @@ def test_a_study_that_asks_and_tells_as_optuna_does(tmp_path):
         Trials(3, space, 5)
 
 
+@pytest.mark.slow
+@pytest.mark.needs("mpi4py")
+def test_mpi_programs_run_on_gangs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import json, os\n"
+        "from mpi4py import MPI\n"
+        "total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)\n"
+        "hosts = os.environ['LINNET_HOSTS'].split(',')\n"
+        "if not MPI.COMM_WORLD.rank:\n"
+        "    json.dump([MPI.COMM_WORLD.size, total, len(hosts)], open(os.environ['LINNET_RESULT'], 'w'))\n"
+    )
+    run = f"mpiexec -n $LINNET_CORES {sys.executable} {program}"
+    bag = Bag(["sh", "-c", run], {"x": [1, 2]}, cores=3, folder=tmp_path / "bag")
+    table = bag.run(Fleet([Local(3, cores=1)])).table()
+    assert table["result"] == [[3, 6, 3]] * 2
+
+
 def test_every_job_has_the_names_of_the_command(tmp_path):
     with pytest.raises(InputError, match="the command has {y}"):
         Bag("echo {x} {y}", [{"x": 1, "y": 2}, {"x": 1}], folder=tmp_path / "bag")

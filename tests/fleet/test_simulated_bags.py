@@ -302,3 +302,9 @@ def test_a_metric_that_is_no_number_is_the_worst():
     others = [[(1, 1.0)], [(1, 2.0)], [(1, 3.0)]]
     assert median_stopping([(1, float("nan"))], others)
     assert not median_stopping([(1, 1.5)], [*others, [(1, float("nan"))], [(1, float("nan"))]])
+
+
+@pytest.mark.parametrize("wrong", [{"deadline": "12"}, {"budget": "5"}, {"fraction": None}, {"hours": True}])
+def test_numbers_that_are_texts_are_refused(wrong: dict[str, Any]):
+    with pytest.raises(InputError, match=f"{next(iter(wrong))}=.*: give"):
+        Rules(**wrong)

@@ -12,7 +12,8 @@ later), so that a server needs no installation and is up in milliseconds. One ar
   must stop;
 - `metadata`: the cloud's address for notices; `shutdown`: a command that ends the machine.
 
-    servers/NAME/lock, pid, up, warned     what it says; `lock` keeps a second one of this name away
+    servers/NAME/lock, pid, host, up,      what it says; `lock` keeps a second one of this name away
+        warned, rebalance
     servers/NAME/orders/N.json, N.stop     what it is to do (an order with `last` is the last one)
     servers/NAME/leave                     end
     attempts/N/                            work/ (where the job runs), stdout, stderr, result.json, metrics,
@@ -30,6 +31,7 @@ import os
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -93,6 +95,7 @@ class Agent:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "told", True))
         write(os.path.join(self.here, "pid"), json.dumps([os.getpid(), started(os.getpid())]))
+        write(os.path.join(self.here, "host"), socket.gethostname())
         write(os.path.join(self.here, "up"), str(time.time()))
         while self.step():
             if select.select([reader], [], [], self.options["poll"])[0]:

@@ -413,6 +413,8 @@ class Controller:
             "LINNET_JOB": str(job),
             "LINNET_BAG": self.place.id,
             "LINNET_SERVERS": ",".join(self.name(each) for each in servers),
+            "LINNET_HOSTS": ",".join(self._host(each) for each in servers),
+            "LINNET_CORES": str(self.rules.cores),
             "LINNET_SERVER_AGE": f"{self.now() - server.launched:.6f}",
         }
         if self.program.path:
@@ -430,6 +432,13 @@ class Controller:
         part = folder / f"{attempt}.part"
         part.write_text(json.dumps(order), encoding="utf-8")
         part.rename(folder / f"{attempt}.json")
+
+    def _host(self, server: int) -> str:
+        """The machine of a server, for programs that run on several: `mpiexec -hosts $LINNET_HOSTS`."""
+        try:
+            return (self.place.server(self.name(server)) / "host").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return self.name(server)
 
     def _checkpoint_plan(self, job: int, servers: Sequence[int]) -> list[float] | None:
         """Hours of the clock between checkpoints, for what is left of a job on a server of this age."""

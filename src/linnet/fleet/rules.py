@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from math import ceil
+from numbers import Real
 from typing import Any
 
 from linnet.errors import InputError
@@ -52,11 +53,11 @@ class Rules:
                 _whole(name, getattr(self, name), 1)
         for name in ("deadline", "hours", "memory", "checkpoint"):
             given = getattr(self, name)
-            if given is not None and not given > 0:
+            if given is not None and not (_is_number(given) and given > 0):
                 raise InputError(f"{name}={given!r}: give a number above 0, or None")
-        if self.budget is not None and not self.budget >= 0:
+        if self.budget is not None and not (_is_number(self.budget) and self.budget >= 0):
             raise InputError(f"budget={self.budget!r}: give dollars, or None")
-        if not 0 < self.fraction <= 1:
+        if not (_is_number(self.fraction) and 0 < self.fraction <= 1):
             raise InputError(f"fraction={self.fraction!r}: give a share of the jobs, above 0 and at most 1")
         if self.on_loss not in (None, "replenish", "smaller", "discard"):
             raise InputError(f'on_loss={self.on_loss!r}: give "replenish", "smaller", "discard" or None')
@@ -77,6 +78,10 @@ class Rules:
         if self.checkpoint is None:  # bags of earlier versions have no such rule, and are the same bags
             del found["checkpoint"]
         return found
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, Real) and not isinstance(given, bool)
 
 
 def _whole(name: str, given: object, least: int) -> None:

@@ -40,6 +40,16 @@ def compute(*arrays: Any, progress: bool | None = None) -> Any:
 
     Tuples, lists and named tuples of arrays give the same of values. `progress=True` shows how far it is.
 
+    Parameters
+    ----------
+    arrays : Arrays, or tuples, lists and named tuples of them
+
+    Returns
+    -------
+    a NumPy array or scalar, or as many as were given in what they were given in
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.core import wrapped
     >>> import numpy as np
     >>> x = wrapped(np.arange(3.0))
@@ -76,6 +86,21 @@ def persist(*arrays: Any) -> Any:
     """Compute several arrays now and keep the results, in tiles; they are the arrays' own from now on.
 
     Tuples, lists and named tuples of arrays are given back as they are.
+
+    Parameters
+    ----------
+    arrays : Arrays, or tuples, lists and named tuples of them
+
+    Returns
+    -------
+    what was given
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> x = ln.persist(ln.ones((4, 4), chunks=2) + 1)
+    >>> x.sum().compute()
+    np.float64(32.0)
     """
     what = arrays[0] if len(arrays) == 1 else arrays
     found = arrays_in(what, "persist")

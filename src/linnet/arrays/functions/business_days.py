@@ -36,6 +36,20 @@ def is_busday(
 ) -> Array:
     """Which dates are business days.
 
+    Parameters
+    ----------
+    dates : array_like of dates
+    weekmask : which days of the week are business days
+    holidays : dates that are none
+    busdaycal : NumPy's object that holds both, optional
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of booleans
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> is_busday(asarray(np.array(["2026-11-20", "2026-11-21"], "M8[D]"), chunks=1)).compute()
     array([ True, False])
@@ -53,7 +67,26 @@ def busday_count(
     busdaycal: Any = None,
     out: Any = None,
 ) -> Array:
-    """How many business days there are from one date to another, the last one not counted."""
+    """How many business days there are from one date to another, the last one not counted.
+
+    Parameters
+    ----------
+    begindates, enddates : array_like of dates; the end is not counted
+    weekmask : which days of the week are business days
+    holidays : dates that are none
+    busdaycal : NumPy's object that holds both, optional
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of integers
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> int(ln.busday_count("2026-11-16", "2026-11-23"))
+    5
+    """
     refuse_keywords("busday_count", out=(out, None))
     count = _calendar(np.busday_count, weekmask, holidays, busdaycal)
     return map_blocks(count, _days(begindates), _days(enddates), dtype=np.int64)
@@ -69,7 +102,28 @@ def busday_offset(
     busdaycal: Any = None,
     out: Any = None,
 ) -> Array:
-    """Dates so many business days later; `roll` says what becomes of dates that are none."""
+    """Dates so many business days later; `roll` says what becomes of dates that are none.
+
+    Parameters
+    ----------
+    dates : array_like of dates
+    offsets : array_like of integers; how many business days later
+    roll : "raise", "forward", "backward", …; what becomes of dates that are no business days
+    weekmask : which days of the week are business days
+    holidays : dates that are none
+    busdaycal : NumPy's object that holds both, optional
+    out : array, optional; where the result goes
+
+    Returns
+    -------
+    Array of dates
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> str(ln.busday_offset("2026-11-20", 1).compute())
+    '2026-11-23'
+    """
     refuse_keywords("busday_offset", out=(out, None))
     rolled: Any = functools.partial(np.busday_offset, roll=roll)  # pyright: ignore[reportCallIssue]
     later = _calendar(rolled, weekmask, holidays, busdaycal)

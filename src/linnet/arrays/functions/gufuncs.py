@@ -81,6 +81,25 @@ def apply_along_axis(
     """A function on every line along an axis.
 
     What it returns is learnt by calling it on a line of ones, unless `dtype` and `shape` say it.
+
+    Parameters
+    ----------
+    func1d : function of a vector
+    axis : int
+    arr : array_like
+    args, kwargs : further arguments of the function
+    dtype, shape : optional; of what it gives; by default it is tried on a small vector
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.apply_along_axis(np.sort, 1, ln.asarray([[3, 1], [2, 4]])).compute()
+    array([[1, 3],
+           [2, 4]])
     """
     node = as_node(arr)
     place = axis_of(axis, node.ndim)
@@ -100,7 +119,24 @@ def _with_arguments(function: Callable[..., Any], args: tuple[Any, ...], line: A
 
 @chunked(np.apply_over_axes)
 def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
-    """A function of an array and an axis, over one axis after another."""
+    """A function of an array and an axis, over one axis after another.
+
+    Parameters
+    ----------
+    func : function of an array and an axis
+    a : Array
+    axes : int or sequence of int
+
+    Returns
+    -------
+    Array with as many axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.apply_over_axes(ln.sum, ln.asarray([[1, 2], [3, 4]]), [0, 1]).compute()
+    array([[10]])
+    """
     result = wrap(as_node(a))
     rank = result.ndim
     for axis in (axes,) if hasattr(axes, "__index__") else axes:

@@ -166,7 +166,25 @@ def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any
 
 @chunked(np.histogram_bin_edges)
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:
-    """The edges that `histogram` would use."""
+    """The edges that `histogram` would use.
+
+    Parameters
+    ----------
+    a : array_like
+    bins : how many bins, their edges, or the name of a rule such as "auto"
+    range : two numbers, optional; the outer edges; by default the smallest and the largest element
+    weights : without meaning here; edges do not depend on them
+
+    Returns
+    -------
+    Array, longer by one than there are bins
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.histogram_bin_edges([0.0, 4.0], bins=4).compute()
+    array([0., 1., 2., 3., 4.])
+    """
     return wrap(Source(_edges(as_node(a), bins, range, weights)[0]))
 
 
@@ -176,6 +194,20 @@ def histogram(
 ) -> tuple[Array, Array]:
     """How many elements lie in each bin, and the edges of the bins.
 
+    Parameters
+    ----------
+    a : array_like
+    bins : how many bins, their edges, or the name of a rule such as "auto"
+    range : two numbers, optional; the outer edges; by default the smallest and the largest element
+    density : whether to give a density whose integral is 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    tuple of the counts and the edges
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> counts, edges = histogram(asarray([1, 2, 2, 5], chunks=2), bins=2)
     >>> counts.compute(), edges.compute()
@@ -219,7 +251,24 @@ def _as_attribute(bound: Any) -> Any:
 
 @chunked(np.bincount)
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
-    """How often each number from 0 on occurs; the largest number is computed at the call."""
+    """How often each number from 0 on occurs; the largest number is computed at the call.
+
+    Parameters
+    ----------
+    x : vector of integers, none negative
+    weights : vector, optional; how much each counts
+    minlength : int; the result is at least so long
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.bincount([1, 3, 1]).compute()
+    array([0, 2, 0, 1])
+    """
     node = as_node(x)
     if node.ndim != 1:
         raise ValueError("object too deep for desired array" if node.ndim else "object of too small depth")
@@ -268,7 +317,27 @@ def _columns(sample: Any) -> list[Node]:
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, tuple[Array, ...]]:
-    """How many points lie in each box, and the edges along each dimension."""
+    """How many points lie in each box, and the edges along each dimension.
+
+    Parameters
+    ----------
+    sample : array_like, a row for each point
+    bins : how many bins, or their edges; for all axes or for each
+    range : pairs of numbers, optional; the outer edges
+    density : whether to give a density whose integral is 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    tuple of the counts and a tuple of edges
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> counts, edges = ln.histogramdd(ln.asarray([[0.1, 0.2], [0.9, 0.8]]), bins=2)
+    >>> counts.shape, len(edges)
+    ((2, 2), 2)
+    """
     columns = _columns(sample)
     count = len(columns)
     many = bins if isinstance(bins, Sequence | tuple) and not isinstance(bins, str) else None
@@ -320,7 +389,28 @@ def _boxes(columns: list[Node], edges: list[NDArray[Any]], weights: Any) -> Any:
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
 ) -> tuple[Array, Array, Array]:
-    """How many points lie in each box of the plane, and the edges along both axes."""
+    """How many points lie in each box of the plane, and the edges along both axes.
+
+    Parameters
+    ----------
+    x, y : vectors; the coordinates of the points
+    bins : how many bins, or their edges; for both axes or for each
+    range : two pairs of numbers, optional; the outer edges
+    density : whether to give a density whose integral is 1
+    weights : array_like, optional; how much each element counts
+
+    Returns
+    -------
+    tuple of the counts and the edges along both axes
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> counts, _, _ = ln.histogram2d([0.1, 0.9], [0.1, 0.9], bins=2)
+    >>> counts.compute()
+    array([[1., 0.],
+           [0., 1.]])
+    """
     if as_node(x).shape != as_node(y).shape:
         raise ValueError("x and y must have the same length.")
     if hasattr(bins, "__len__") and not isinstance(bins, str) and len(bins) not in (1, 2):

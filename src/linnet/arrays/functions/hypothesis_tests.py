@@ -87,6 +87,20 @@ def ttest_ind(
 ) -> TestResult:
     """Student's test that two samples have the same mean; Welch's with `equal_var=False`.
 
+    Parameters
+    ----------
+    a, b : array_like; the samples
+    axis : int or None; along which the observations are
+    equal_var : whether both have the same variance; False: Welch's test
+    nan_policy : "propagate", "omit" or "raise"
+    alternative : "two-sided", "less" or "greater"
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
     >>> result = ttest_ind([1.0, 2.0, 3.0], [2.0, 4.0, 9.0])
     >>> result.pvalue.compute().round(6)
     np.float64(0.23724)
@@ -110,6 +124,20 @@ def ttest_1samp(
 ) -> TestResult:
     """Student's test that a sample has this mean.
 
+    Parameters
+    ----------
+    a : array_like; the sample
+    popmean : number or array_like; the mean that is supposed
+    axis : int or None; along which the observations are
+    nan_policy : "propagate", "omit" or "raise"
+    alternative : "two-sided", "less" or "greater"
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
     >>> ttest_1samp([1.0, 2.0, 3.0], 1.0).statistic.compute().round(6)
     np.float64(1.732051)
     """
@@ -125,7 +153,26 @@ def ttest_1samp(
 def ttest_rel(
     a: Any, b: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
 ) -> TestResult:
-    """Student's test that pairs differ by nothing in the mean."""
+    """Student's test that pairs differ by nothing in the mean.
+
+    Parameters
+    ----------
+    a, b : array_like; the pairs
+    axis : int or None; along which the observations are
+    nan_policy : "propagate", "omit" or "raise"
+    alternative : "two-sided", "less" or "greater"
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> found = ln.stats.ttest_rel([1.0, 2.0, 4.0], [1.5, 2.0, 5.5])
+    >>> round(float(found.statistic), 4)
+    -1.5119
+    """
     (x, along), (y, _) = sample(a, axis, nan_policy), sample(b, axis, nan_policy)
     if x.shape[along] != y.shape[along]:
         raise ValueError(f"pairs need samples of the same length, not {x.shape[along]} and {y.shape[along]}")
@@ -141,6 +188,17 @@ def _fisher(between: Any, inside: Any, groups: Any, count: Any) -> Any:
 def f_oneway(*samples: Any, axis: Any = 0) -> TestResult:
     """Fisher's test that all samples have the same mean: the variance between them by that inside.
 
+    Parameters
+    ----------
+    samples : array_like, at least two
+    axis : int or None; along which the observations are
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
     >>> f_oneway([1.0, 2.0, 3.0], [2.0, 4.0, 9.0]).statistic.compute().round(6)
     np.float64(1.928571)
     """
@@ -189,6 +247,24 @@ def power_divergence(
     `lambda_` is the power, or the name of a statistic: "pearson" (the default), "log-likelihood",
     "freeman-tukey", "mod-log-likelihood", "neyman", "cressie-read". That observed and expected counts have
     the same sum is not looked at.
+
+    Parameters
+    ----------
+    f_obs : array_like; the counts
+    f_exp : array_like, optional; those expected; by default all the same
+    ddof : int; degrees of freedom that are lost
+    axis : int or None; along which the observations are
+    lambda_ : number or word, optional; which of the statistics; 1: Pearson's
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> float(ln.stats.power_divergence([10, 12, 14]).statistic) > 0
+    True
     """
     if isinstance(lambda_, str) and lambda_ not in _POWERS:
         raise ValueError(f"lambda_={lambda_!r} is not known; use a number or one of {list(_POWERS)}")
@@ -204,6 +280,19 @@ def power_divergence(
 def chisquare(f_obs: Any, f_exp: Any = None, ddof: int = 0, axis: Any = 0) -> TestResult:
     """Pearson's test that counts are as expected: all the same, if `f_exp` does not say.
 
+    Parameters
+    ----------
+    f_obs : array_like; the counts
+    f_exp : array_like, optional; those expected; by default all the same
+    ddof : int; degrees of freedom that are lost
+    axis : int or None; along which the observations are
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
     >>> chisquare([16, 18, 16, 14, 12, 12]).statistic.compute()
     np.float64(2.0)
     """
@@ -225,7 +314,25 @@ def _skew_test(lopsided: Any, n: Any, side: Any) -> Any:
 def skewtest(
     a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
 ) -> TestResult:
-    """D'Agostino's test that data are no more lopsided than normal ones; of eight elements and more."""
+    """D'Agostino's test that data are no more lopsided than normal ones; of eight elements and more.
+
+    Parameters
+    ----------
+    a : array_like; the sample
+    axis : int or None; along which the observations are
+    nan_policy : "propagate", "omit" or "raise"
+    alternative : "two-sided", "less" or "greater"
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> round(float(ln.stats.skewtest([2.0, 8.0, 0.0, 4.0, 1.0, 9.0, 9.0, 0.0]).statistic), 4)
+    0.4463
+    """
     side = _side(alternative)
     x, along = sample(a, axis, nan_policy)
     if x.shape[along] < 8:
@@ -249,7 +356,25 @@ def _tail_test(tails: Any, n: Any, side: Any) -> Any:
 def kurtosistest(
     a: Any, axis: Any = 0, nan_policy: str = "propagate", alternative: str = "two-sided"
 ) -> TestResult:
-    """Anscombe's test that data have the tails of normal ones; of five elements and more."""
+    """Anscombe's test that data have the tails of normal ones; of five elements and more.
+
+    Parameters
+    ----------
+    a : array_like; the sample
+    axis : int or None; along which the observations are
+    nan_policy : "propagate", "omit" or "raise"
+    alternative : "two-sided", "less" or "greater"
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> bool(ln.stats.kurtosistest(ln.arange(40.0)).statistic < 0)
+    True
+    """
     side = _side(alternative)
     x, along = sample(a, axis, nan_policy)
     if x.shape[along] < 5:
@@ -260,6 +385,18 @@ def kurtosistest(
 def normaltest(a: Any, axis: Any = 0, nan_policy: str = "propagate") -> TestResult:
     """D'Agostino's and Pearson's test that data are normal: both tests above in one.
 
+    Parameters
+    ----------
+    a : array_like; the sample
+    axis : int or None; along which the observations are
+    nan_policy : "propagate", "omit" or "raise"
+
+    Returns
+    -------
+    TestResult with `statistic` and `pvalue`
+
+    Examples
+    --------
     >>> result = normaltest(np.arange(20.0))
     >>> result.statistic.compute().round(6), result.pvalue.compute().round(6)
     (np.float64(3.992116), np.float64(0.13587))

@@ -63,6 +63,19 @@ class Silent(Wrapper):
 def moment(a: Any, order: int = 1, axis: Any = 0, nan_policy: str = "propagate") -> Array:
     """The mean of a power of what data are away from their mean.
 
+    Parameters
+    ----------
+    a : array_like
+    order : int; the power
+    axis : int or None; along which the observations are
+    nan_policy : "propagate", "omit" or "raise"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> moment([1.0, 2.0, 3.0, 6.0], 2).compute()
     np.float64(3.5)
     """
@@ -78,6 +91,19 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
 
     `bias=False` corrects for the length of the sample. NaN where all data are equal.
 
+    Parameters
+    ----------
+    a : array_like
+    axis : int or None; along which the observations are
+    bias : whether not to correct for the size of the sample
+    nan_policy : "propagate", "omit" or "raise"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> skew([1.0, 2.0, 3.0, 6.0]).compute().round(6)
     np.float64(0.687243)
     """
@@ -108,6 +134,20 @@ def kurtosis(
     3 is taken away, so that normal data have 0, unless `fisher=False`. `bias=False` corrects for the
     length of the sample. NaN where all data are equal.
 
+    Parameters
+    ----------
+    a : array_like
+    axis : int or None; along which the observations are
+    fisher : whether 3 is subtracted, so that normal data have 0
+    bias : whether not to correct for the size of the sample
+    nan_policy : "propagate", "omit" or "raise"
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> kurtosis([1.0, 2.0, 3.0, 6.0]).compute().round(6)
     np.float64(-1.0)
     """

@@ -29,7 +29,23 @@ if TYPE_CHECKING:
 
 @chunked(np.polyval)
 def polyval(p: Any, x: Any) -> Array:
-    """A polynomial with coefficients `p`, the highest first, at each element of `x`: Horner's rule, fused."""
+    """A polynomial with coefficients `p`, the highest first, at each element of `x`: Horner's rule, fused.
+
+    Parameters
+    ----------
+    p : vector of coefficients, the highest first
+    x : array_like; where
+
+    Returns
+    -------
+    Array of the shape of `x`
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.polyval([1, 0, -1], [2, 3]).compute()
+    array([3, 8])
+    """
     coefficients = np.asarray(p)
     found = apply(np.multiply, x, np.zeros((), coefficients.dtype)[()])
     for each in coefficients:
@@ -55,6 +71,16 @@ def _combined(ufunc: np.ufunc, a1: Any, a2: Any) -> Any:
 def polyadd(a1: Any, a2: Any) -> Array:
     """The sum of two polynomials.
 
+    Parameters
+    ----------
+    a1, a2 : vectors of coefficients, the highest first
+
+    Returns
+    -------
+    Array of coefficients
+
+    Examples
+    --------
     >>> polyadd([1, 2], [9, 5, 4]).compute()
     array([9, 6, 6])
     """
@@ -63,7 +89,22 @@ def polyadd(a1: Any, a2: Any) -> Array:
 
 @chunked(np.polysub)
 def polysub(a1: Any, a2: Any) -> Array:
-    """The difference of two polynomials."""
+    """The difference of two polynomials.
+
+    Parameters
+    ----------
+    a1, a2 : vectors of coefficients, the highest first
+
+    Returns
+    -------
+    Array of coefficients
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.polysub([1, 2], [1]).compute()
+    array([1, 1])
+    """
     return _combined(np.subtract, a1, a2)
 
 
@@ -72,6 +113,20 @@ def polymul(a1: Any, a2: Any) -> Array:
     """The product of two polynomials: their coefficients convolved.
 
     As in NumPy's, zeros before the first coefficient are left out: this looks at the values.
+
+    Parameters
+    ----------
+    a1, a2 : vectors of coefficients, the highest first
+
+    Returns
+    -------
+    Array of coefficients
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.polymul([1, 1], [1, -1]).compute()
+    array([ 1,  0, -1])
     """
     return convolve(*(_trimmed(each) for each in (a1, a2)))
 
@@ -83,7 +138,23 @@ def _trimmed(p: Any) -> Any:
 
 @chunked(np.polyder)
 def polyder(p: Any, m: int = 1) -> Array:
-    """The derivative of a polynomial, taken `m` times."""
+    """The derivative of a polynomial, taken `m` times.
+
+    Parameters
+    ----------
+    p : vector of coefficients, the highest first
+    m : int; how often
+
+    Returns
+    -------
+    Array of coefficients
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.polyder([1, 2, 3]).compute()
+    array([2, 2])
+    """
     times = operator.index(m)
     if times < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
@@ -97,6 +168,18 @@ def polyder(p: Any, m: int = 1) -> Array:
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The integral of a polynomial, taken `m` times; `k` has the constant of each time (default: zeros).
 
+    Parameters
+    ----------
+    p : vector of coefficients, the highest first
+    m : int; how often
+    k : number or vector, optional; the constant of each time
+
+    Returns
+    -------
+    Array of coefficients
+
+    Examples
+    --------
     >>> polyint([6.0, 2.0]).compute()
     array([3., 2., 0.])
     """
@@ -120,6 +203,17 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
 def roots(p: Any, *, gather: bool = False) -> Array:
     """The roots of a polynomial: the eigenvalues of a matrix, computed in one place.
 
+    Parameters
+    ----------
+    p : vector of coefficients, the highest first
+    gather : whether an array in tiles may be put together in one place
+
+    Returns
+    -------
+    Array of complex or real numbers
+
+    Examples
+    --------
     >>> roots([1.0, -3.0, 2.0]).compute()
     array([2., 1.])
     """
@@ -129,6 +223,17 @@ def roots(p: Any, *, gather: bool = False) -> Array:
 def poly(seq_of_zeros: Any, *, gather: bool = False) -> Array:
     """The polynomial with these roots, or the characteristic one of a matrix; computed in one place.
 
+    Parameters
+    ----------
+    seq_of_zeros : vector of roots, or a square matrix
+    gather : whether an array in tiles may be put together in one place
+
+    Returns
+    -------
+    Array of coefficients, the highest first
+
+    Examples
+    --------
     >>> poly([2.0, 1.0]).compute()
     array([ 1., -3.,  2.])
     """
@@ -138,6 +243,17 @@ def poly(seq_of_zeros: Any, *, gather: bool = False) -> Array:
 def polydiv(u: Any, v: Any, *, gather: bool = False) -> tuple[Array, Array]:
     """The quotient and the remainder of two polynomials; each coefficient needs the one before it.
 
+    Parameters
+    ----------
+    u, v : vectors of coefficients; the dividend and the divisor
+    gather : whether an array in tiles may be put together in one place
+
+    Returns
+    -------
+    tuple of two Arrays of coefficients
+
+    Examples
+    --------
     >>> [each.compute().tolist() for each in polydiv([3.0, 5.0, 2.0], [2.0, 1.0])]
     [[1.5, 1.75], [0.25]]
     """
@@ -167,6 +283,21 @@ def polyfit(
 ) -> Any:
     """The polynomial of a degree that fits data best, in the sense of least squares.
 
+    Parameters
+    ----------
+    x, y : vectors; the points; `y` may have several columns
+    deg : int; the degree
+    rcond : float, optional; singular values smaller than this part of the largest count as zero
+    full : whether to say how well it fits, too
+    w : vector, optional; weights of the points
+    cov : whether to give the covariance of the coefficients, too
+
+    Returns
+    -------
+    Array of coefficients; with `full` or `cov` a tuple
+
+    Examples
+    --------
     >>> x = arange(6.0, chunks=2)
     >>> polyfit(x, 3 * x - 1, 1).compute().round(6)
     array([ 3., -1.])

@@ -46,6 +46,22 @@ def eye(
 ) -> Array:
     """Ones on the k-th diagonal, zeros elsewhere.
 
+    Parameters
+    ----------
+    N : int; how many rows
+    M : int, optional; how many columns; None: as many
+    k : int; which diagonal
+    dtype : optional; the type of the elements
+    order : without meaning here
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array with two axes
+
+    Examples
+    --------
     >>> eye(2, 3, k=1).compute()
     array([[0., 1., 0.],
            [0., 0., 1.]])
@@ -278,6 +294,19 @@ def vander(x: Any, N: Any = None, increasing: bool = False) -> Array:
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Array, ...]:
     """Coordinate arrays of a grid whose axes these vectors are.
 
+    Parameters
+    ----------
+    xi : vectors
+    copy : without meaning here
+    sparse : whether each array has one long axis only
+    indexing : "xy" (the first two axes swapped, as in plots) or "ij"
+
+    Returns
+    -------
+    tuple of Arrays, one for each vector
+
+    Examples
+    --------
     >>> rows, columns = meshgrid(np.arange(2), np.arange(3), indexing="ij")
     >>> columns.compute()
     array([[0, 1, 2],
@@ -389,6 +418,19 @@ def fromfunction(
 ) -> Any:
     """What a function gives for the coordinates of every element; it is called once, with lazy arrays.
 
+    Parameters
+    ----------
+    function : of as many arrays of coordinates as there are axes
+    shape : tuple of int
+    dtype : the type of the coordinates
+    keywords : further arguments of the function
+
+    Returns
+    -------
+    what the function gives
+
+    Examples
+    --------
     >>> fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).compute()
     array([[ 0,  1,  2],
            [10, 11, 12]])

@@ -177,6 +177,21 @@ def unique(
 ) -> Any:
     """The distinct elements in order, as `np.unique`; along an axis the array is gathered.
 
+    Parameters
+    ----------
+    ar : array_like
+    return_index, return_inverse, return_counts : whether to say where each is first, which of them each
+        element is, and how often each occurs
+    axis : int, optional; the axis along which whole slices are compared; None: the array is flattened
+    equal_nan : whether NaN equals NaN
+    sorted : whether the result is sorted
+
+    Returns
+    -------
+    Array; a tuple if more is asked for
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> unique(asarray([3, 1, 3], chunks=1)).compute()
     array([1, 3])

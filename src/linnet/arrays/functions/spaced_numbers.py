@@ -36,6 +36,19 @@ def arange(
 ) -> Array:
     """Numbers from `start` (0 if only one is given) up to, but without, `stop`.
 
+    Parameters
+    ----------
+    start, stop, step : numbers, as for Python's `range`; `step` may be a fraction
+    dtype : optional; the type of the elements
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array with one axis
+
+    Examples
+    --------
     >>> arange(2, 8, 3).compute()
     array([2, 5])
     """
@@ -163,6 +176,23 @@ def linspace(
 ) -> Any:
     """`num` numbers at even steps from `start` to `stop`, which may have axes.
 
+    Parameters
+    ----------
+    start, stop : numbers or arrays; the ends
+    num : int; how many
+    endpoint : whether `stop` is one of them
+    retstep : whether to give the step, too
+    dtype : optional; the type of the elements
+    axis : int; where the new axis is, if the ends are arrays
+    device : optional; "cpu" is the only one
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array; with `retstep` a tuple of it and the step
+
+    Examples
+    --------
     >>> linspace(0, 1, 5).compute()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
@@ -234,7 +264,28 @@ def logspace(
     *,
     chunks: Any = "auto",
 ) -> Array:
-    """Powers of `base`, their exponents at even steps."""
+    """Powers of `base`, their exponents at even steps.
+
+    Parameters
+    ----------
+    start, stop : numbers or arrays; the exponents at the ends
+    num : int; how many
+    endpoint : whether `stop` is one of them
+    base : number or array
+    dtype : optional; the type of the elements
+    axis : int; where the new axis is, if the ends are arrays
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.logspace(0, 2, 3).compute()
+    array([  1.,  10., 100.])
+    """
     if np.ndim(base):
         raise ValueError(f"logspace takes one base for all numbers, got one of shape {np.shape(base)}")
     exponents = linspace(start, stop, num, endpoint, axis=axis, chunks=chunks)
@@ -254,6 +305,21 @@ def geomspace(
 ) -> Array:
     """Numbers whose ratios are even, from `start` to `stop`.
 
+    Parameters
+    ----------
+    start, stop : numbers or arrays; the ends
+    num : int; how many
+    endpoint : whether `stop` is one of them
+    dtype : optional; the type of the elements
+    axis : int; where the new axis is, if the ends are arrays
+    chunks : length of the tiles
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> geomspace(1, 1000, 4).compute()
     array([   1.,   10.,  100., 1000.])
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 from typing import Any
 
 from sphinx.ext.napoleon import Config, NumpyDocstring
@@ -48,13 +49,13 @@ def setup(app: Any) -> None:
 
 
 def _as_prose(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """In docstrings * and | mean themselves, except in examples and between backticks."""
+    """In docstrings *, | and _ mean themselves, except in examples and between backticks."""
     example = False
     for place, line in enumerate(lines):
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if not example:
             parts = line.split("`")
-            parts[::2] = [part.replace("*", r"\*").replace("|", r"\|") for part in parts[::2]]
+            parts[::2] = [re.sub(r"([*|]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
             lines[place] = "`".join(parts)
 
 

@@ -150,7 +150,7 @@ def test_without_cloudpickle_kernels_of_the_script_are_refused(tmp_path):
     ("line", "code", "words"),
     [
         ("sys.exit(3)", 3, ""),
-        ("1 / 0", 1, "ZeroDivisionError: division by zero"),
+        pytest.param("1 / 0", 1, "ZeroDivisionError: division by zero", marks=pytest.mark.long),
         ("ln.linalg.cholesky(ln.asarray(-np.eye(40), chunks=10)).compute()", 1, "not positive definite"),
     ],
 )
@@ -251,7 +251,7 @@ def ranks_of(job):
     return found
 
 
-@pytest.mark.parametrize(("victim", "ranks"), [(0, 3), (2, 2)])
+@pytest.mark.parametrize(("victim", "ranks"), [(0, 3), pytest.param(2, 2, marks=pytest.mark.long)])
 def test_a_rank_that_dies_ends_the_job_which_goes_on_when_started_again(tmp_path, victim, ranks):
     path = script(
         tmp_path,

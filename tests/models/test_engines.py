@@ -27,18 +27,22 @@ def test_a_file_larger_than_the_budget(tmp_path):
     np.testing.assert_allclose(model.coef_, known, rtol=1e-8)
 
 
-@pytest.mark.parametrize("engine", ["simulated", "stateless"])
-def test_other_engines(data, engine, tmp_path):
-    x, y = data
-    known = PoissonRegressor(alpha=0.1).fit(ln.asarray(x, chunks=(100, -1)), y)
-    options = (
-        {"cluster": ln.Cluster(nodes=3)} if engine == "simulated" else {"launcher": "threads", "workers": 2}
-    )
-    with ln.init(engine=engine, **options):
-        model = PoissonRegressor(alpha=0.1).fit(ln.asarray(x, chunks=(100, -1)), y)
-        said = model.predict(ln.asarray(x, chunks=(100, -1))).compute()
-    np.testing.assert_allclose(model.coef_, known.coef_, rtol=1e-10)
-    np.testing.assert_allclose(said, known.predict(x), rtol=1e-10)
+class TestThreads(ModelSuite):
+    @pytest.fixture
+    def engine(self):
+        return Threads(2)
+
+
+class TestSimulated(ModelSuite):
+    @pytest.fixture
+    def engine(self):
+        return ln.engines.Simulated(ln.Cluster(nodes=3))
+
+
+class TestStateless(ModelSuite):
+    @pytest.fixture
+    def engine(self):
+        return ln.engines.Stateless(launcher="threads", workers=2)
 
 
 def test_bits_do_not_depend_on_the_number_of_workers(data):

@@ -1,6 +1,6 @@
 """Coefficients, standard errors and deviances on standard data: those of scikit-learn and statsmodels, to 1e-6.
 
-For tiles of 1 row, of 7 rows, and of all.
+For tiles of 1 row, of 7 rows, and of all; those of 1 row for data of hundreds of rows are `long`.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from linnet.models import (
 sm = pytest.importorskip("statsmodels.api")
 
 TILES = [1, 7, -1]
+MANY = [pytest.param(1, marks=pytest.mark.long), 7, -1]
+"""The same for data of hundreds of rows."""
+LONG = [("wine", 1), ("breast_cancer", 1), ("breast_cancer", 7)]
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 
 
@@ -31,8 +34,15 @@ def _cut(x, rows):
     return ln.asarray(np.ascontiguousarray(x, float), chunks=(rows, -1))
 
 
-@pytest.mark.parametrize("rows", TILES)
-@pytest.mark.parametrize("name", ["breast_cancer", "iris", "wine"])
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        *(("iris", rows) for rows in TILES),
+        *(("wine", rows) for rows in (7, -1)),
+        *(("breast_cancer", rows) for rows in (32, -1)),
+        *(pytest.param(*each, marks=pytest.mark.long) for each in LONG),
+    ],
+)
 def test_classes(name, rows):
     x, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     x = scale(x)
@@ -46,7 +56,7 @@ def test_classes(name, rows):
 
 @pytest.mark.sample(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("rows", TILES)
+@pytest.mark.parametrize("rows", [*(pytest.param(each, marks=pytest.mark.long) for each in (1, 7)), -1])
 def test_ten_classes(rows):
     x, y = datasets.load_digits(return_X_y=True)
     x, y = scale(x)[::3], y[::3]
@@ -56,7 +66,7 @@ def test_ten_classes(rows):
     np.testing.assert_allclose(model.intercept_, known.intercept_, **CLOSE)
 
 
-@pytest.mark.parametrize("rows", TILES)
+@pytest.mark.parametrize("rows", MANY)
 def test_least_squares(rows):
     x, y = datasets.load_diabetes(return_X_y=True)
     known = sm.OLS(y, sm.add_constant(x)).fit()
@@ -118,7 +128,7 @@ def test_scotland_with_the_inverse_link():
     _compare(GeneralizedLinearModel("gamma", "inverse").fit(_cut(x, 7), y), known, _last)
 
 
-@pytest.mark.parametrize("rows", TILES)
+@pytest.mark.parametrize("rows", MANY)
 def test_star98(rows):
     data = sm.datasets.star98.load()
     counts, x = np.array(data.endog, float), np.array(data.exog, float)
@@ -136,7 +146,7 @@ def test_star98(rows):
 @pytest.mark.parametrize("rows", [7, -1])
 def test_randhie(rows):
     data = sm.datasets.randhie.load()
-    x, y = np.array(data.exog, float)[:3000], np.array(data.endog, float)[:3000]
+    x, y = np.array(data.exog, float)[:700], np.array(data.endog, float)[:700]
     known = sm.GLM(y, sm.add_constant(x), family=sm.families.Poisson()).fit(tol=1e-14)
     _compare(GeneralizedLinearModel("poisson").fit(_cut(x, rows), y), known, _last)
     joint = sm.NegativeBinomial(y, sm.add_constant(x)).fit(disp=0, method="newton", maxiter=200, tol=1e-14)

@@ -44,7 +44,7 @@ from linnet.kernels.linalg.dense_factors import chol, downdate, downdate_lower, 
 from linnet.kernels.linalg.lq import gelqt, gemlqt, tplqt, tpmlqt
 from linnet.kernels.linalg.qr import gemqrt, geqrt, tpmqrt, tpqrt
 from linnet.kernels.linalg.tile_products import gemm, gemm_add, gemm_block
-from linnet.kernels.models import glm, row_passes
+from linnet.kernels.models import glm, nearest, row_passes, stochastic, stored_rows
 from linnet.kernels.registry import Kernel, get, kernel, names
 from linnet.kernels.sparse import elements as sparse_elements
 from linnet.kernels.sparse import products as sparse_products
@@ -82,6 +82,7 @@ __all__ = [
     "moves",
     "names",
     "nd_convolution",
+    "nearest",
     "norms",
     "nothing",
     "panel_qr",
@@ -99,6 +100,8 @@ __all__ = [
     "sort",
     "sparse_elements",
     "sparse_products",
+    "stochastic",
+    "stored_rows",
     "sum_tiles",
     "syrk",
     "tall_qr",

@@ -121,18 +121,63 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         count, sums, products = gram(node)
         if not np.isfinite(sums).all():
             raise ValueError("Input X contains NaN or infinity; remove or fill these rows first")
-        variance = float(np.mean(np.maximum(np.diag(products) / count - (sums / count) ** 2, 0)))
+        variances, means = np.diag(products) / count - (sums / count) ** 2, sums / count
+        if (means**2 > 1e8 * variances).any():  # far from zero: again, with means taken off
+            _, _, products = gram(node, means)
+            variances = np.diag(products) / count
+        variance = float(np.mean(np.maximum(variances, 0)))
         random = check_random_state(self.random_state)
         best: tuple[float, Vector, int] | None = None
         for _ in range(self._fits()):
-            found = self._once(node, weight, self._begin(node, weight, random), self.tol * variance, random)
+            begin = self._begin(node, weight, random)
+            found = self._once(node, weight, begin, self.tol * variance, means)
             if best is None or found[0] < best[0]:
                 best = found
         assert best is not None
+        self._counts = np.zeros(self.n_clusters)
         self.inertia_, self.cluster_centers_, self.n_iter_ = best
-        labels = wrap(each_rows("kmeans_labels", node, (self.cluster_centers_,), None, np.int32))
+        labels = self._labels(node)
         self.labels_ = labels if inputs.lazy(X) else np.asarray(labels)
         self._tell_few()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        """Move the centres by one batch of rows: each to the mean of all rows that were ever nearest to it.
+
+        This is Sculley's algorithm ("Web-scale k-means clustering", 2010), with a whole batch as one step.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            The first batch has at least `n_clusters` rows, unless `init` is an array.
+        y : ignored
+        sample_weight : column of length n_samples, optional
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "cluster_centers_")
+        X = inputs.checked(self, X, reset=first)
+        node = inputs.rows(X)
+        weights = inputs.weights(sample_weight, X, X.shape[0])
+        weight = None if weights is None else column(weights, node.layout)
+        if first:
+            if isinstance(self.init, str) and X.shape[0] < self.n_clusters:
+                raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={self.n_clusters}.")
+            self.cluster_centers_ = self._begin(node, weight, check_random_state(self.random_state))
+            self.n_iter_ = 0
+        before: Vector = getattr(self, "_counts", np.zeros(len(self.cluster_centers_)))
+        centres = self.cluster_centers_
+        shift = centres.mean(axis=0)
+        self.inertia_, added, sums = self._pass(node, weight, centres, shift)
+        total = before + added
+        away = sums - added[:, None] * (centres - shift)
+        self.cluster_centers_ = centres + away / np.where(total > 0, total, 1.0)[:, None]
+        self._counts = total
+        self.n_iter_ += 1
+        labels = self._labels(node)
+        self.labels_ = labels if inputs.lazy(X) else np.asarray(labels)
         return self
 
     def _fits(self) -> int:
@@ -165,15 +210,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         return plus_plus(rows, of_rows, self.n_clusters, random)
 
     def _once(
-        self, node: Node, weight: Node | None, centres: Vector, tol: float, random: np.random.RandomState
+        self, node: Node, weight: Node | None, centres: Vector, tol: float, shift: Vector
     ) -> tuple[float, Vector, int]:
         """Lloyd's algorithm from centres: inertia, centres, iterations."""
         progress = Progress(self.verbose, self.max_iter, type(self).__name__)
-        iteration = 0
+        iteration, inertia, change = 0, np.inf, np.inf
         for iteration in range(1, self.max_iter + 1):
-            inertia, weights, sums = self._pass(node, weight, centres)
+            inertia, weights, sums = self._pass(node, weight, centres, shift)
             alive = weights > 0
-            moved = np.where(alive[:, None], sums / np.where(alive, weights, 1.0)[:, None], centres)
+            moved = np.where(alive[:, None], sums / np.where(alive, weights, 1.0)[:, None] + shift, centres)
             change = float(((moved - centres) ** 2).sum())
             centres = moved
             progress(iteration, inertia, change)
@@ -185,12 +230,16 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        inertia, _, _ = self._pass(node, weight, centres)
+        if change:  # else the last pass was at these centres
+            inertia, _, _ = self._pass(node, weight, centres, shift)
         return inertia, centres, iteration
 
-    def _pass(self, node: Node, weight: Node | None, centres: Vector) -> tuple[float, Vector, Vector]:
+    def _pass(
+        self, node: Node, weight: Node | None, centres: Vector, shift: Vector
+    ) -> tuple[float, Vector, Vector]:
+        """Inertia, and the weight and the sum (less `shift`) of the rows of each centre."""
         count, columns = centres.shape
-        others = (centres,) if weight is None else (centres, weight)
+        others = (centres, shift) if weight is None else (centres, shift, weight)
         (line,) = computed([summed_rows("kmeans_pass", node, others, 1 + count * (1 + columns))])
         return float(line[0]), line[1 : 1 + count], line[1 + count :].reshape(count, columns)
 
@@ -218,8 +267,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """
         check_is_fitted(self)
         X = inputs.checked(self, X, reset=False)
-        labels = wrap(each_rows("kmeans_labels", inputs.rows(X), (self.cluster_centers_,), None, np.int32))
+        labels = self._labels(inputs.rows(X))
         return labels if inputs.lazy(X) else np.asarray(labels)
+
+    def _labels(self, node: Node) -> Any:
+        centres = self.cluster_centers_
+        return wrap(each_rows("kmeans_labels", node, (centres, centres.mean(axis=0)), None, np.int32))
 
     def transform(self, X: Any) -> Any:
         """The distance of each row from each centre.
@@ -234,8 +287,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         """
         check_is_fitted(self)
         X = inputs.checked(self, X, reset=False)
-        x = X if inputs.lazy(X) else wrap(inputs.rows(X))
-        centres = self.cluster_centers_
+        shift = self.cluster_centers_.mean(axis=0)  # data far from zero would lose their digits
+        x = (X if inputs.lazy(X) else wrap(inputs.rows(X))) - wrap(Source(shift))
+        centres = self.cluster_centers_ - shift
         squares = (x * x).sum(axis=1)[:, None] - 2 * (x @ wrap(Source(np.ascontiguousarray(centres.T))))
         made = np.sqrt(np.maximum(squares + wrap(Source((centres**2).sum(axis=1))), 0.0))
         return made if inputs.lazy(X) else np.asarray(made).astype(X.dtype, copy=False)
@@ -258,7 +312,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         node = inputs.rows(X)
         weights = inputs.weights(sample_weight, X, X.shape[0])
         weight = None if weights is None else column(weights, node.layout)
-        return -self._pass(node, weight, self.cluster_centers_)[0]
+        centres = self.cluster_centers_
+        return -self._pass(node, weight, centres, centres.mean(axis=0))[0]
 
     @property
     def _n_features_out(self) -> int:

@@ -23,6 +23,8 @@ from linnet.kernels.models.glm import HEAD
 from linnet.tiles import Layout
 
 Vector = NDArray[Any]
+_STORED = ("glm_pass", "softmax_pass")
+"""Kernels that there are for sparse rows too; the others see rows made dense, a tile at a time."""
 WIDE = 2048
 """Columns from which the Hessian is cut into tiles, and factored by the tiled Cholesky."""
 
@@ -92,6 +94,10 @@ class Design:
     intercept: bool = True
     shift: Vector | None = None
     """What is taken off the columns."""
+    stored: tuple[Node, Node, Node] | None = None
+    """Of a sparse table: what is stored, the column of each element, and how many each row has."""
+    held: Node | None = None
+    """Rows that nothing is learned from: 1 for these, 0 for the others."""
     passes: int = field(default=0)
     """How often the data were read."""
 
@@ -110,12 +116,17 @@ class Design:
 
     def line(self, kernel: str, coef: NDArray[Any], length: int, **attributes: Any) -> Node:
         """The sum of what a kernel gives for each tile of rows: a lazy array of so many numbers."""
-        inputs: list[Node] = [self.x, table(coef)]
-        accesses: list[Any] = [(Along(0), At(0)), (At(0),) * coef.ndim]
+        inputs: list[Node] = [self.x]
+        accesses: list[Any] = [(Along(0), At(0))]
+        if self.stored is not None and kernel in _STORED:
+            kernel = f"stored_{kernel}"
+            inputs, accesses = list(self.stored), [(Along(0),)] * 3
+        inputs.append(table(coef))
+        accesses.append((At(0),) * coef.ndim)
         letters = ""
-        scale = attributes.pop("scale", None)
-        small = {"s": self.shift, "z": scale}
-        for letter, node in (("y", self.y), ("w", self.weight), ("o", self.offset), *small.items()):
+        small = {"s": self.shift, "z": attributes.pop("scale", None), "d": attributes.pop("spread", None)}
+        rows = {"y": self.y, "w": self.weight, "o": self.offset, "h": self.held}
+        for letter, node in (rows | small).items():
             if node is None:
                 continue
             letters += letter

@@ -27,7 +27,9 @@ def _design(X: Any, y: Any, sample_weight: Any, intercept: bool) -> Design:
     weight = inputs.weights(sample_weight, X, X.shape[0])
     rows = inputs.rows(X)
     along = None if weight is None else column(weight, rows.layout)
-    return Design(rows, column(y, rows.layout), along, None, intercept)
+    design = Design(rows, column(y, rows.layout), along, None, intercept)
+    design.stored = inputs.stored(X, rows.layout)
+    return design
 
 
 def alpha_grid(found: Gram | Working, l1_ratio: float, count: int, eps: float) -> Vector:
@@ -440,6 +442,7 @@ def _folds(design: Design, cv: Any, count: int, y: Any) -> list[tuple[Gram, Gram
             cut = Design(
                 design.x, design.y, column(mask, design.x.layout), None, design.intercept, design.shift
             )
+            cut.stored = design.stored
             found.append(cut)
         parts.append((Gram.of(found[0], "ElasticNetCV"), _plain(found[1])))
     return parts

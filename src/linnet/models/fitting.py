@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from linnet.arrays.elements.core import wrap
 from linnet.arrays.expression.nodes import Source
@@ -13,6 +14,7 @@ from linnet.kernels.models.families import LINKS
 from linnet.models.design import WIDE, Design, Evaluation, Model, Rows, Vector, by_rows, column
 from linnet.models.proximal import proximal_newton
 from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, newton, solve_positive
+from linnet.models.stochastic import Descent, descend
 
 _FAR = 100.0
 """Columns whose mean is so many of their own deviations away from 0 are brought there."""
@@ -23,7 +25,7 @@ class Request:
     """What the user asked for."""
 
     solver: str
-    """auto, newton, irls, lbfgs or proximal."""
+    """auto, newton, irls, lbfgs, proximal or sgd."""
     tol: float
     max_iter: int
     ridge: float = 0.0
@@ -36,6 +38,9 @@ class Request:
     label: str = "fit"
     warm: Vector | None = None
     """Coefficients to begin with, the intercept last."""
+    held: float = 0.0
+    """The share of rows that "sgd" holds out, to end when these are no longer predicted better."""
+    seed: int = 0
 
 
 _PER_COLUMN = 50
@@ -43,7 +48,7 @@ _PER_COLUMN = 50
 _MANY = 5_000_000
 """and numbers in a table from which it is worth while."""
 
-SOLVERS = ("auto", "newton", "irls", "lbfgs", "proximal")
+SOLVERS = ("auto", "newton", "irls", "lbfgs", "proximal", "sgd")
 
 
 def check_solver(solver: str, what: str) -> None:
@@ -60,6 +65,11 @@ def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Sol
         from linnet.models.wide import tiled_newton
 
         return tiled_newton(design, model, mean, request)
+    if chosen == "sgd":
+        coef = np.zeros(loss.size) if request.warm is None else request.warm
+        if request.warm is None and design.intercept and design.offset is None:
+            coef[-1] = forward(model.link, mean)
+        return stochastic(design, model, 1, coef, request)
     curvature = {"irls": "expected", "lbfgs": "none"}.get(chosen, "observed")
     if chosen in ("newton", "irls") and request.warm is None:
         request = replace(request, warm=_sampled(design, model, mean, request, curvature))
@@ -82,6 +92,32 @@ def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Sol
     else:
         found = newton(loss, coef, penalty, curvature=curvature, first=first, **how)
     return found
+
+
+def stochastic(design: Design, model: Model, classes: int, coef: Vector, request: Request) -> Solution:
+    """Stochastic gradient descent as it was asked for."""
+    how = Descent(
+        request.ridge, request.per_weight, request.tol, request.max_iter, request.held, request.seed
+    )
+    return descend(
+        design, model, classes, coef, how, Progress(request.verbose, request.max_iter, request.label)
+    )
+
+
+def held_out(estimator: Any) -> dict[str, Any]:
+    """What an estimator's parameters say of rows to hold out and of the seed, as keywords of `Request`."""
+    if not estimator.early_stopping:
+        share = 0.0
+    elif estimator.solver != "sgd":
+        raise ValueError(
+            f'early_stopping holds rows out while solver="sgd" goes over the others; the solver is '
+            f"{estimator.solver!r}, which ends at its tolerance"
+        )
+    else:
+        share = float(estimator.validation_fraction)
+        if not 0 < share < 1:
+            raise ValueError(f"validation_fraction must lie between 0 and 1; got {share}")
+    return {"held": share, "seed": int(check_random_state(estimator.random_state).randint(2**31 - 1))}
 
 
 def _chosen(request: Request, design: Design) -> str:

@@ -6,6 +6,8 @@ Objectives are scikit-learn's: the mean of half the unit deviances over (weighte
 
 from __future__ import annotations
 
+from typing import Any
+
 from linnet.kernels.models.families import FAMILIES, LINKS
 from linnet.models.design import Model
 from linnet.models.glm_base import GLMBase
@@ -24,6 +26,9 @@ class _Penalised(GLMBase):
         tol: float = 1e-6,
         warm_start: bool = False,
         verbose: int = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
     ) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -32,6 +37,24 @@ class _Penalised(GLMBase):
         self.tol = tol
         self.warm_start = warm_start
         self.verbose = verbose
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Learn from one more batch of rows: an epoch of stochastic gradient descent over it.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(X, y, sample_weight, offset)
+        return self
 
 
 class PoissonRegressor(_Penalised):
@@ -42,7 +65,8 @@ class PoissonRegressor(_Penalised):
     alpha : float
         The l2 penalty, as scikit-learn means it; 0 gives standard errors too.
     fit_intercept : bool
-    solver : {"auto", "newton", "irls", "lbfgs"}
+    solver : {"auto", "newton", "irls", "lbfgs", "sgd"}
+        "sgd" comes near the minimum, in epochs over the rows; the others reach it.
     max_iter : int
     tol : float
         How far coefficients may be off, relative to the larger of 1 and themselves.
@@ -50,6 +74,12 @@ class PoissonRegressor(_Penalised):
         Whether `fit` begins where the last one ended.
     verbose : int
         1 prints a line for each iteration.
+    early_stopping : bool
+        Whether "sgd" holds rows out, and ends when these are no longer predicted better.
+    validation_fraction : float
+        The share of rows that are held out.
+    random_state : int, RandomState or None
+        Of "sgd".
 
     Examples
     --------
@@ -69,7 +99,7 @@ class GammaRegressor(_Penalised):
 
     Parameters
     ----------
-    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose
+    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose and others
         As for `PoissonRegressor`.
 
     Examples
@@ -91,7 +121,7 @@ class TweedieRegressor(_Penalised):
     ----------
     power : float
         0: normal, 1: Poisson, between 1 and 2: Poisson sums of gamma amounts, 2: gamma, 3: inverse Gaussian.
-    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose
+    alpha, fit_intercept, solver, max_iter, tol, warm_start, verbose and others
         As for `PoissonRegressor`.
     link : {"auto", "identity", "log"}
         "auto" is the identity for `power <= 0`, otherwise the logarithm.
@@ -116,6 +146,9 @@ class TweedieRegressor(_Penalised):
         tol: float = 1e-6,
         warm_start: bool = False,
         verbose: int = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             alpha=alpha,
@@ -125,6 +158,9 @@ class TweedieRegressor(_Penalised):
             tol=tol,
             warm_start=warm_start,
             verbose=verbose,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
         )
         self.link = link
         self.power = power
@@ -156,7 +192,7 @@ class GeneralizedLinearModel(_Penalised):
         Of Tweedie's family the power of the variance, of the negative binomial the dispersion alpha.
     alpha : float
         The l2 penalty; with one there are no standard errors.
-    fit_intercept, solver, max_iter, tol, warm_start, verbose
+    fit_intercept, solver, max_iter, tol, warm_start, verbose and others
         As for `PoissonRegressor`.
 
     Examples
@@ -180,6 +216,9 @@ class GeneralizedLinearModel(_Penalised):
         tol: float = 1e-8,
         warm_start: bool = False,
         verbose: int = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
     ) -> None:
         super().__init__(
             alpha=alpha,
@@ -189,6 +228,9 @@ class GeneralizedLinearModel(_Penalised):
             tol=tol,
             warm_start=warm_start,
             verbose=verbose,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
         )
         self.family = family
         self.link = link

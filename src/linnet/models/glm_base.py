@@ -19,6 +19,8 @@ from linnet.models.fitting import (
     as_given,
     check_solver,
     fit_rows,
+    forward,
+    held_out,
 )
 from linnet.models.solvers import Solution, warn_of_end, warn_of_rank
 from linnet.models.statistics import (
@@ -26,6 +28,7 @@ from linnet.models.statistics import (
     null_deviance,
     statistics_of,
 )
+from linnet.models.stochastic import Moments, one_epoch
 
 
 def mean_of(eta: Any, link: str) -> Any:
@@ -55,6 +58,9 @@ class GLMBase(RegressorMixin, BaseEstimator):
     max_iter: Any
     tol: Any
     verbose: Any
+    early_stopping: Any = False
+    validation_fraction: Any = 0.1
+    random_state: Any = None
     coef_: Vector
     intercept_: float
     n_iter_: int
@@ -86,8 +92,31 @@ class GLMBase(RegressorMixin, BaseEstimator):
         self._check_parameters()
         X, y = inputs.checked_pair(self, X, y)
         design, mean = self._design(X, y, sample_weight, offset)
+        self._seen: tuple[Moments, int] | None = None
         self._fit(design, mean)
         return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
+        """One epoch of stochastic gradient descent over a batch of rows."""
+        self._check_parameters()
+        first = not hasattr(self, "coef_")
+        X, y = inputs.checked_pair(self, X, y, reset=first)
+        design, mean = self._design(X, y, sample_weight, offset)
+        model, seen = self._model(), getattr(self, "_seen", None)
+        found = Moments.of(design)
+        moments, before = (found, 0) if seen is None else (seen[0].joined(found), seen[1])
+        if first:
+            coef = np.zeros(design.columns)
+            if design.intercept:
+                coef[-1] = forward(model.link, mean)
+        else:
+            coef = np.concatenate([self.coef_, [self.intercept_] if design.intercept else []])
+        coef = one_epoch(design, model, 1, coef, moments, float(self.alpha), before)
+        if not np.isfinite(coef).all():
+            raise ValueError("Input X or y contains NaN or infinity; remove or fill these rows first")
+        self._seen = moments, before + 1
+        self.statistics_ = None
+        self._keep(design, Solution(coef, before + 1, True, float("nan")))
 
     def _check_parameters(self) -> None:
         alpha = self.alpha
@@ -109,6 +138,7 @@ class GLMBase(RegressorMixin, BaseEstimator):
             None if each is None else column(each, layout) for each in (weight, inputs.offsets(offset, count))
         ]
         design = Design(rows, column(y, layout), along[0], along[1], bool(self.fit_intercept))
+        design.stored = inputs.stored(X, layout)
         total = count if weight is None else inputs.summed(weight)
         if not total > 0:
             raise ValueError("all weights of rows are 0; at least one row must count")
@@ -144,6 +174,7 @@ class GLMBase(RegressorMixin, BaseEstimator):
             verbose=int(self.verbose),
             label=type(self).__name__,
             warm=warm,
+            **held_out(self),
         )
 
     def _fit(self, design: Design, mean: float) -> None:
@@ -152,7 +183,7 @@ class GLMBase(RegressorMixin, BaseEstimator):
         self._tell(found)
         self._keep(design, found)
         self.statistics_ = None
-        if not self.alpha and design.columns <= 2048:
+        if not self.alpha and design.columns <= 2048 and self.solver != "sgd":
             self.statistics_ = statistics_of(self, design, model, found.coef, mean)
 
     def _tell(self, found: Solution) -> None:

@@ -24,9 +24,11 @@ from sklearn.utils.validation import _check_sample_weight, validate_data  # pyri
 from linnet.arrays.elements.core import ArrayBase, wrap
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.nodes import Node, Source
+from linnet.arrays.lowering.evaluate import computed
 from linnet.bridges.sparse_arrays import converted
 from linnet.errors import InputError
 from linnet.models.design import by_rows
+from linnet.tiles import Layout
 
 _READERS = {".npy": "from_npy", ".zarr": "from_zarr", ".csv": "read_csv", ".parquet": "read_parquet"}
 
@@ -97,7 +99,14 @@ def checked(estimator: Any, x: Any, *, reset: bool, sparse_too: bool = True, **c
 
 
 def checked_pair(
-    estimator: Any, x: Any, y: Any, *, sparse_too: bool = True, numeric: bool = True, **checks: Any
+    estimator: Any,
+    x: Any,
+    y: Any,
+    *,
+    sparse_too: bool = True,
+    numeric: bool = True,
+    reset: bool = True,
+    **checks: Any,
 ) -> tuple[Any, Any]:
     """A table and what belongs to its rows."""
     if y is None:
@@ -109,8 +118,8 @@ def checked_pair(
         checks = {"dtype": [np.float64, np.float32], "y_numeric": numeric, **checks}
         if lazy(y):
             y = y.compute()  # the table is in this process: so much may be too
-        return validate_data(estimator, x, y, accept_sparse=accept, **checks)  # pyright: ignore
-    x = check_table(estimator, x, reset=True)
+        return validate_data(estimator, x, y, reset=reset, accept_sparse=accept, **checks)  # pyright: ignore
+    x = check_table(estimator, x, reset=reset)
     if not lazy(y):
         y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
@@ -134,6 +143,28 @@ def rows(x: Any) -> Node:
     return by_rows(Source(np.asarray(x)))
 
 
+def stored(x: Any, layout: Layout) -> tuple[Node, Node, Node] | None:
+    """A sparse table as what is stored: elements, the column of each, and how many each row has.
+
+    Cut as the rows of the layout are. None for a dense table.
+    """
+    if not is_sparse(x):
+        return None
+    table = x.tocsr(copy=True)
+    table.sum_duplicates()
+    edges = np.asarray(layout.boundaries[0])
+    values, columns, counts = table.data, table.indices.astype(np.int64), np.diff(table.indptr)
+    ends = table.indptr[edges].astype(np.int64)
+    empty = np.flatnonzero(np.diff(ends) == 0)  # a tile is not empty: a zero is stored in it
+    if len(empty):
+        values, columns = (np.insert(each, ends[empty], 0) for each in (values, columns))
+        counts[edges[empty]] += 1
+        ends = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])[edges]
+    cut = Layout((tuple(ends.tolist()),))
+    rows_ = Layout((layout.boundaries[0],))
+    return Source(values, cut), Source(columns, cut), Source(counts.astype(np.int64), rows_)
+
+
 def weights(sample_weight: Any, x: Any, count: int) -> Any:
     """Weights of rows as doubles; None if there are none, or all are 1."""
     if sample_weight is None:
@@ -141,12 +172,26 @@ def weights(sample_weight: Any, x: Any, count: int) -> Any:
     if lazy(sample_weight):
         if sample_weight.shape != (count,):
             raise ValueError(f"sample_weight has shape {sample_weight.shape}; expected ({count},)")
+        _check_weights(sample_weight)
         return sample_weight
     if isinstance(sample_weight, int | float):
+        if not 0 < sample_weight < np.inf:
+            raise ValueError(f"sample_weight must be positive and finite; got {sample_weight}")
         return np.full(count, float(sample_weight))
     like = np.empty((count, 1)) if lazy(x) else x
     found = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
     return np.asarray(found)
+
+
+def _check_weights(sample_weight: Any) -> None:
+    """Refuse lazy weights that no row can have: one reading of that column."""
+    low, total = computed([sample_weight.min().__node__, sample_weight.sum().__node__])
+    if not np.isfinite(total):
+        raise ValueError("sample_weight contains NaN or infinity; give finite weights of at least 0")
+    if low < 0:
+        raise ValueError(f"Negative values in data passed to `sample_weight`: the least is {float(low):g}")
+    if total == 0:
+        raise ValueError("Sample weights must contain at least one non-zero number.")
 
 
 def offsets(offset: Any, count: int) -> Any:

@@ -62,14 +62,15 @@ class _LeastSquares(RegressorMixin, BaseEstimator):
     fit_intercept: bool
     statistics_: Statistics | None
 
-    def _prepared(self, X: Any, y: Any, sample_weight: Any) -> tuple[Design, Any, Any]:
+    def _prepared(self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True) -> tuple[Design, Any, Any]:
         """The design for the first column of y; y, and weights."""
-        X, y = inputs.checked_pair(self, X, y, multi_output=True)
+        X, y = inputs.checked_pair(self, X, y, multi_output=True, reset=reset)
         weight = inputs.weights(sample_weight, X, X.shape[0])
         rows = inputs.rows(X)
         along = None if weight is None else column(weight, rows.layout)
         first = y if y.ndim == 1 else y[:, 0]
         design = Design(rows, column(first, rows.layout), along, None, bool(self.fit_intercept))
+        design.stored = inputs.stored(X, rows.layout)
         return design, y, weight
 
     def _solve(self, design: Design, y: Any, ridge: Any) -> tuple[Vector, bool]:
@@ -107,6 +108,49 @@ class _LeastSquares(RegressorMixin, BaseEstimator):
         self.intercept_ = ends.copy() if y.ndim == 2 else float(ends[0])
         if not design.intercept:
             self.intercept_ = 0.0
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Add a batch of rows: the model is that of all rows so far, since products of columns add up.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        sums: tuple[Vector, Vector, Vector | None] | None = getattr(self, "_sums", None)
+        design, y, _ = self._prepared(X, y, sample_weight, reset=sums is None)
+        design.shift = None if sums is None else sums[2]
+        loss = Rows(design, _MODEL)
+        found = loss.evaluate(np.zeros(loss.size))
+        check_finite(found, type(self).__name__)
+        if sums is None and design.intercept and bring_near(design, found):
+            found = loss.evaluate(np.zeros(loss.size))
+        assert found.hessian is not None
+        right = (-found.gradient if y.ndim == 1 else _products(design, y)).reshape(loss.size, -1)
+        if sums is not None:
+            if sums[1].shape != right.shape:
+                raise ValueError(f"y has {right.shape[1]} columns; batches before had {sums[1].shape[1]}")
+            found.hessian[...] += sums[0]
+            right = right + sums[1]
+        self._sums = found.hessian, right, design.shift
+        penalties = np.broadcast_to(np.asarray(self._penalty(), np.float64), right.shape[1])
+        coef = np.empty_like(right)
+        for value in np.unique(penalties):
+            diagonal = np.full(loss.size, value)
+            if design.intercept:
+                diagonal[-1] = 0.0
+            which = penalties == value
+            coef[:, which], _ = solve_positive(found.hessian + np.diag(diagonal), right[:, which])
+        self._keep(design, coef, y)
+        self.statistics_ = None
+        return self
+
+    def _penalty(self) -> Any:
+        return 0.0
 
     def predict(self, X: Any) -> Any:
         """The prediction for each row; lazy for a lazy table.
@@ -218,6 +262,7 @@ class LinearRegression(_LeastSquares):
         if self.solver not in known:
             raise ValueError(f"LinearRegression has no solver {self.solver!r}; use one of {', '.join(known)}")
         design, y, weight = self._prepared(X, y, sample_weight)
+        self._sums = None
         self.rank_ = design.x.shape[1]
         if self.solver.startswith("tsqr"):
             coef = self._by_qr(design, y)
@@ -348,6 +393,10 @@ class Ridge(_LeastSquares):
             raise ValueError(
                 f"Number of targets and number of penalties do not correspond: {alpha.shape} != ({count},)"
             )
+        self._sums = None
         coef, _ = self._solve(design, y, alpha)
         self._keep(design, coef, y)
         return self
+
+    def _penalty(self) -> Any:
+        return self.alpha

@@ -14,29 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from linnet.arrays.elements.core import wrap
 from linnet.models import inputs
+from linnet.models.class_labels import batch_codes, class_weights, encoded
 from linnet.models.design import WIDE, Classes, Design, Model, Rows, column
-from linnet.models.fitting import Request, as_given, check_solver, fit_rows
+from linnet.models.fitting import Request, as_given, check_solver, fit_rows, held_out, stochastic
 from linnet.models.glm_base import mean_of
 from linnet.models.proximal import proximal_newton
 from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, newton, warn_of_end, warn_of_rank
 from linnet.models.statistics import Statistics, statistics_of
+from linnet.models.stochastic import Moments, one_epoch
 
 _SEPARABLE = 1e-6
 """A loss for each row below which the classes are as good as told apart."""
-
-
-def encoded(y: Any) -> tuple[NDArray[Any], Any]:
-    """The classes in order, and the number of each row's class; lazily, if y is."""
-    if not inputs.lazy(y):
-        classes, codes = np.unique(np.asarray(y), return_inverse=True)
-        return classes, codes.astype(np.float64)
-    from linnet.arrays.namespace import names
-
-    known = names()
-    if y.dtype.kind == "f" and not bool(known["isfinite"](y).all()):
-        raise ValueError("Input y contains NaN or infinity; classes are finite")
-    classes = np.asarray(known["unique_values"](y))
-    return classes, known["searchsorted"](known["asarray"](classes), y)
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
@@ -55,10 +43,17 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
     fit_intercept : bool
     class_weight : dict or "balanced", optional
         Weights of classes; "balanced" makes all weigh the same.
-    solver : {"auto", "newton", "irls", "lbfgs", "proximal"}
+    solver : {"auto", "newton", "irls", "lbfgs", "proximal", "sgd"}
+        "sgd" comes near the minimum, in epochs over the rows; the others reach it.
     max_iter : int
     warm_start : bool
     verbose : int
+    early_stopping : bool
+        Whether "sgd" holds rows out, and ends when these are no longer predicted better.
+    validation_fraction : float
+        The share of rows that are held out.
+    random_state : int, RandomState or None
+        Of "sgd".
 
     Attributes
     ----------
@@ -93,6 +88,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         max_iter: int = 100,
         warm_start: bool = False,
         verbose: int = 0,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        random_state: Any = None,
     ) -> None:
         self.C = C
         self.l1_ratio = l1_ratio
@@ -103,6 +101,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.verbose = verbose
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """Fit the model.
@@ -137,6 +138,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         design = self._design(X, codes, classes, sample_weight, offset)
         self.classes_ = classes
         self.statistics_ = None
+        self._seen: Any = None
         if len(classes) == 2:
             self._fit_two(design, codes)
         else:
@@ -156,14 +158,16 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         count = X.shape[0]
         weight = inputs.weights(sample_weight, X, count)
         if self.class_weight is not None:
-            of_rows = _class_weights(self.class_weight, classes, codes, weight)
+            of_rows = class_weights(self.class_weight, classes, codes, weight)
             weight = of_rows if weight is None else weight * of_rows
         rows = inputs.rows(X)
         along = [
             None if each is None else column(each, rows.layout)
             for each in (weight, inputs.offsets(offset, count))
         ]
-        return Design(rows, column(codes, rows.layout), along[0], along[1], bool(self.fit_intercept))
+        design = Design(rows, column(codes, rows.layout), along[0], along[1], bool(self.fit_intercept))
+        design.stored = inputs.stored(X, rows.layout)
+        return design
 
     def _request(self) -> Request:
         strength = 0.0 if np.isinf(self.C) else 1 / float(self.C)
@@ -176,6 +180,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             verbose=int(self.verbose),
             label=type(self).__name__,
             warm=self._warm(),
+            **held_out(self),
         )
 
     def _warm(self) -> Any:
@@ -189,14 +194,16 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         mean = inputs.summed(codes) / design.x.shape[0]
         request = self._request()
         found = fit_rows(design, model, mean, request)
-        apart = np.isinf(self.C) and found.objective <= _SEPARABLE * design.x.shape[0]
+        apart = (
+            np.isinf(self.C) and self.solver != "sgd" and found.objective <= _SEPARABLE * design.x.shape[0]
+        )
         self._tell(found, bool(apart))
         coef = as_given(design, found.coef)
         columns = design.x.shape[1]
         self.coef_ = coef[None, :columns].copy()
         self.intercept_ = coef[columns:].copy() if design.intercept else np.zeros(1)
         self._end(found)
-        if np.isinf(self.C) and design.columns <= WIDE:
+        if np.isinf(self.C) and design.columns <= WIDE and self.solver != "sgd":
             self.statistics_ = statistics_of(self, design, model, found.coef, mean)
 
     def _fit_many(self, design: Design) -> None:
@@ -206,6 +213,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         by_column = np.ones((loss.classes, design.columns))
         if design.intercept:
             by_column[:, -1] = 0.0
+        if request.solver == "sgd" and not request.lasso:
+            found = stochastic(design, Model("binomial", "logit"), loss.classes, coef, request)
+            self._tell(found, False)
+            self._keep_many(design, found)
+            return
         penalty, lasso = (each * by_column.ravel() for each in (request.ridge, request.lasso))
         progress = Progress(request.verbose, request.max_iter, request.label)
         how: dict[str, Any] = {"tol": request.tol, "max_iter": request.max_iter, "progress": progress}
@@ -225,11 +237,42 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         else:
             found = newton(loss, coef, penalty, first=first, **how)
         self._tell(found, np.isinf(self.C) and found.objective <= _SEPARABLE * design.x.shape[0])
-        shaped = found.coef.reshape(loss.classes, -1)
+        self._keep_many(design, found)
+
+    def _keep_many(self, design: Design, found: Solution) -> None:
+        shaped = found.coef.reshape(len(self.classes_), -1)
         columns = design.x.shape[1]
         self.coef_ = shaped[:, :columns].copy()
-        self.intercept_ = shaped[:, columns].copy() if design.intercept else np.zeros(loss.classes)
+        self.intercept_ = shaped[:, columns].copy() if design.intercept else np.zeros(len(shaped))
         self._end(found)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> Any:
+        """Learn from one more batch of rows: an epoch of stochastic gradient descent over it.
+
+        The penalty is that of `C` for all rows that were seen so far.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As in `fit`.
+        classes : array, optional
+            All classes there will be; the first call needs them.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        if self.l1_ratio and np.isfinite(self.C):
+            raise ValueError("partial_fit makes no exact zeros, which l1_ratio asks for; set l1_ratio=0")
+        first = not hasattr(self, "classes_")
+        X, y = inputs.checked_pair(self, X, y, numeric=False, reset=first)
+        self.classes_, codes = batch_codes(getattr(self, "classes_", None), classes, y)
+        design = self._design(X, codes, self.classes_, sample_weight, offset)
+        learn(self, design, 1 if len(self.classes_) == 2 else len(self.classes_))
+        return self
 
     def _end(self, found: Solution) -> None:
         self.n_iter_ = np.array([max(1, found.iterations)], np.int32)
@@ -397,22 +440,20 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _class_weights(given: Any, classes: NDArray[Any], codes: Any, weight: Any) -> Any:
-    """The weight of each row's class."""
-    if isinstance(given, str):
-        if given != "balanced":
-            raise ValueError(f"class_weight must be a dict, 'balanced' or None; got {given!r}")
-        counts = np.array([inputs.summed(codes == k, weight) for k in range(len(classes))])
-        of_classes = counts.sum() / (len(classes) * np.where(counts > 0, counts, np.inf))
-    else:
-        unknown = [each for each in given if each not in classes.tolist()]
-        if unknown:
-            raise ValueError(
-                f"The classes, {unknown}, are not in class_weight's data: y has {classes.tolist()}"
-            )
-        of_classes = np.array([float(given.get(each, 1.0)) for each in classes.tolist()])
-    if inputs.lazy(codes):
-        from linnet.arrays.namespace import names
-
-        return names()["take"](names()["asarray"](of_classes), codes)
-    return of_classes[codes.astype(np.intp)]
+def learn(estimator: LogisticRegression, design: Design, rows: int) -> None:
+    """One epoch over a batch; coefficients have so many rows."""
+    found, seen = Moments.of(design), getattr(estimator, "_seen", None)
+    moments, before = (found, 0) if seen is None else (seen[0].joined(found), seen[1])
+    ends = [estimator.intercept_[:, None]] if hasattr(estimator, "coef_") and design.intercept else []
+    known = np.concatenate([estimator.coef_, *ends], axis=1) if hasattr(estimator, "coef_") else None
+    coef = np.zeros(rows * design.columns) if known is None else known.ravel()
+    ridge = 0.0 if np.isinf(estimator.C) else 1 / (float(estimator.C) * moments.weight)
+    coef = one_epoch(design, Model("binomial", "logit"), rows, coef, moments, ridge, before)
+    if not np.isfinite(coef).all():
+        raise ValueError("Input X or y contains NaN or infinity; remove or fill these rows first")
+    shaped = coef.reshape(rows, -1)
+    columns = design.x.shape[1]
+    estimator.coef_ = shaped[:, :columns].copy()
+    estimator.intercept_ = shaped[:, columns].copy() if design.intercept else np.zeros(rows)
+    estimator.n_iter_ = np.array([before + 1], np.int32)
+    estimator.statistics_, estimator._seen = None, (moments, before + 1)

@@ -21,9 +21,9 @@ from linnet.arrays.expression.nodes import Node
 from linnet.arrays.lowering.evaluate import computed
 from linnet.kernels.models.row_passes import layer_shapes, layers
 from linnet.models import inputs
+from linnet.models.class_labels import batch_codes, encoded
 from linnet.models.design import Evaluation, Vector, column
 from linnet.models.linear import r2
-from linnet.models.logistic import encoded
 from linnet.models.passing import each_rows, summed_rows
 from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, warn_of_end
 from linnet.tiles import Layout
@@ -114,13 +114,34 @@ class _Perceptron(BaseEstimator):
         else:
             found = self._adam(loss, flat, penalty / weight, random, progress)
         warn_of_end(found, type(self).__name__, self.max_iter)
+        self.n_iter_ = max(1, found.iterations)
+        self._keep(sizes, found, weight)
+
+    def _learn(self, x: Node, y: Node, kind: str, outputs: int) -> None:
+        """One epoch of Adam over a batch of rows."""
+        sizes = (x.shape[1], *self._check_parameters(), outputs)
+        loss = _Network(x, y, sizes, self.activation, kind)
+        random = check_random_state(self.random_state)
+        first = getattr(self, "_sizes", None) != sizes
+        flat = self._begin(sizes, random) if first else self._flat
+        if first:
+            check_finite(loss.evaluate(flat), type(self).__name__)
+        penalty = np.zeros(loss.size)
+        for matrix in layers(penalty, sizes):
+            matrix[:-1] = self.alpha / x.shape[0]
+        progress = Progress(0, 1, type(self).__name__)
+        self.n_iter_ = 1 + (0 if first else self.n_iter_)
+        self._keep(sizes, self._adam(loss, flat, penalty, random, progress, 1), x.shape[0])
+
+    def _keep(self, sizes: tuple[int, ...], found: Solution, weight: float) -> None:
+        if not np.isfinite(found.coef).all():
+            raise ValueError("Input X or y contains NaN or infinity; remove or fill these rows first")
         self._sizes, self._flat = sizes, found.coef
         matrices = layers(found.coef, sizes)
         self.coefs_ = [matrix[:-1].copy() for matrix in matrices]
         self.intercepts_ = [matrix[-1].copy() for matrix in matrices]
-        self.n_iter_ = max(1, found.iterations)
         self.loss_ = found.objective / weight
-        self.n_layers_, self.n_outputs_ = len(sizes), outputs
+        self.n_layers_, self.n_outputs_ = len(sizes), sizes[-1]
 
     def _begin(self, sizes: tuple[int, ...], random: np.random.RandomState) -> Vector:
         """Random parameters, spread as Glorot and Bengio (2010) have it; those of the last fit, if asked."""
@@ -134,7 +155,13 @@ class _Perceptron(BaseEstimator):
         return np.concatenate(parts)
 
     def _adam(
-        self, loss: _Network, flat: Vector, penalty: Vector, random: np.random.RandomState, progress: Progress
+        self,
+        loss: _Network,
+        flat: Vector,
+        penalty: Vector,
+        random: np.random.RandomState,
+        progress: Progress,
+        epochs: int | None = None,
     ) -> Solution:
         """Adam (Kingma and Ba, 2015) on runs of neighbouring rows, in an order drawn anew for each epoch."""
         rows = loss.x.shape[0]
@@ -142,7 +169,8 @@ class _Perceptron(BaseEstimator):
         parts = [loss.part(start, min(start + size, rows)) for start in range(0, rows, size)]
         mean, square, steps = np.zeros_like(flat), np.zeros_like(flat), 0
         flat, history, still = flat.copy(), [], 0
-        for epoch in range(1, self.max_iter + 1):
+        epochs = self.max_iter if epochs is None else epochs
+        for epoch in range(1, epochs + 1):
             total = 0.0
             for place in random.permutation(len(parts)):
                 found = parts[place].evaluate(flat)
@@ -159,7 +187,7 @@ class _Perceptron(BaseEstimator):
             still = still + 1 if total / rows > best / rows - self.tol else 0
             if still > 10:
                 return Solution(flat, epoch, True, total, False, None, history)
-        return Solution(flat, self.max_iter, False, history[-1], False, None, history)
+        return Solution(flat, epochs, False, history[-1], False, None, history)
 
     def _output(self, X: Any) -> tuple[Any, bool]:
         check_is_fitted(self)
@@ -234,6 +262,27 @@ class MLPClassifier(ClassifierMixin, _Perceptron):
         self._train(node, column(codes, node.layout), "classes", len(self.classes_))
         return self
 
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:
+        """Learn from one more batch of rows: an epoch of Adam over it.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : array, optional
+            All classes there will be; the first call needs them.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "classes_")
+        X, y = inputs.checked_pair(self, X, y, numeric=False, reset=first)
+        self.classes_, codes = batch_codes(getattr(self, "classes_", None), classes, y)
+        node = inputs.rows(X)
+        self._learn(node, column(codes, node.layout), "classes", len(self.classes_))
+        return self
+
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class, in the order of `classes_`.
 
@@ -301,11 +350,32 @@ class MLPRegressor(RegressorMixin, _Perceptron):
         """
         self._check_parameters()
         X, y = inputs.checked_pair(self, X, y, multi_output=True)
+        node, cut = self._cut(X, y)
+        self._train(node, cut, "numbers", cut.shape[1])
+        return self
+
+    def _cut(self, X: Any, y: Any) -> tuple[Node, Node]:
+        """Rows and targets in the same tiles."""
         node = inputs.rows(X)
         self._single = y.ndim == 1
         targets = as_node(y[:, None] if self._single else y)
-        cut = recut(targets, Layout((node.layout.boundaries[0], (0, targets.shape[1]))))
-        self._train(node, cut, "numbers", targets.shape[1])
+        return node, recut(targets, Layout((node.layout.boundaries[0], (0, targets.shape[1]))))
+
+    def partial_fit(self, X: Any, y: Any) -> Any:
+        """Learn from one more batch of rows: an epoch of Adam over it.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        X, y = inputs.checked_pair(self, X, y, multi_output=True, reset=not hasattr(self, "coefs_"))
+        node, cut = self._cut(X, y)
+        self._learn(node, cut, "numbers", cut.shape[1])
         return self
 
     def predict(self, X: Any) -> Any:

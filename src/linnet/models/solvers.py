@@ -73,14 +73,16 @@ class Progress:
 
 
 def check_finite(found: Evaluation, what: str) -> None:
-    """Refuse data with NaN or infinity: at the first point, nothing else makes a loss NaN."""
-    if np.isfinite(found.loss) and np.isfinite(found.gradient).all():
-        return
-    raise ValueError(
-        f"{what}: the loss at the first point is not finite. Input X or y contains NaN or infinity, or "
-        f"values "
-        "too large for float64; remove or fill these rows first"
-    )
+    """Refuse data with NaN or infinity, or whose squares are: nothing else makes the first pass so."""
+    if not (np.isfinite(found.loss) and np.isfinite(found.gradient).all()):
+        raise ValueError(
+            f"{what}: the loss at the first point is not finite. Input X or y contains NaN or infinity, or "
+            "values too large for float64; remove or fill these rows first"
+        )
+    if found.hessian is not None and not np.isfinite(found.hessian).all():
+        raise ValueError(
+            f"{what}: squares of the columns of X are too large for float64; scale these columns first"
+        )
 
 
 def solve_positive(hessian: Vector, right: Vector) -> tuple[Vector, bool]:

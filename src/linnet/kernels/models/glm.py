@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linnet.kernels.models.products import add_hessian, mirror
 from linnet.kernels.registry import kernel
 from linnet.machine.float_errors import quietly
 
@@ -45,7 +46,8 @@ def pieces(x: Tile, shift: Tile | None = None, copies: int = 1) -> Iterator[tupl
 
     Pieces are shorter where so many `copies` of them are made.
     """
-    count = max(64, _PIECE // (8 * max(1, x.shape[1]) * copies))
+    # Of many columns a piece has as many rows: products of columns are as large as the piece then.
+    count = max(64, _PIECE // (8 * max(1, x.shape[1]) * copies), x.shape[1] // copies)
     plain = x.dtype == np.float64 and shift is None
     room = None if plain else np.empty((min(count, x.shape[0]), x.shape[1]))
     for start in range(0, x.shape[0], count):
@@ -70,6 +72,8 @@ class Operands:
         self.weight: Tile | None = named.get("w")
         self.offset: Tile | None = named.get("o")
         self.shift: Tile | None = named.get("s")
+        self.spread: Tile | None = named.get("d")
+        self.held: Tile | None = named.get("h")
         self.scale: float = float(named["z"][0]) if "z" in named else 1.0
 
 
@@ -123,6 +127,7 @@ def _walk(
     gradient = line[0, HEAD : HEAD + total]
     hessian = line[0, HEAD + total :].reshape(total, total) if curvature != "none" else None
     scaled: Tile | None = None
+    ones = model[:2] == ("gaussian", "identity") and by.weight is None
     for part, piece in pieces(x, by.shift):
         eta = piece @ coef[:columns]
         if intercept:
@@ -144,25 +149,10 @@ def _walk(
         if hessian is not None and curve is not None:
             if scaled is None:
                 scaled = np.empty(piece.shape)
-            add_hessian(hessian, piece, curve, scaled[: piece.shape[0]], intercept)
+            add_hessian(hessian, piece, None if ones else curve, scaled[: piece.shape[0]], intercept)
+    if hessian is not None:
+        mirror(hessian)
     return line
-
-
-def add_hessian(hessian: Tile, piece: Tile, curve: Tile, room: Tile, intercept: bool) -> None:
-    """Add `XᵀWX` of a piece, with a column of ones if there is an intercept."""
-    columns = piece.shape[1]
-    if curve.size and curve.min() >= 0:
-        # A matrix and its own transpose: NumPy has BLAS compute one half.
-        np.multiply(piece, np.sqrt(curve)[:, None], out=room)
-        hessian[:columns, :columns] += room.T @ room
-    else:
-        np.multiply(piece, curve[:, None], out=room)
-        hessian[:columns, :columns] += room.T @ piece
-    if intercept:
-        beside = curve @ piece
-        hessian[:columns, columns] += beside
-        hessian[columns, :columns] += beside
-        hessian[columns, columns] += curve.sum()
 
 
 @kernel(
@@ -217,6 +207,7 @@ def _start(x: Tile, mean: float, by: Operands, model: tuple[str, str, float], in
         if intercept:
             gradient[columns] -= weight @ target
         add_hessian(hessian, piece, weight, np.empty(piece.shape), intercept)
+    mirror(hessian)
     return line
 
 
@@ -259,7 +250,7 @@ def _walk_dispersion(x: Tile, coef: Tile, by: Operands, intercept: bool) -> Tile
         gradient[-1] += np.sum(w * first)
         hessian[-1, -1] += np.sum(w * second)
         add_hessian(hessian[:-1, :-1], piece, curve, np.empty(piece.shape), intercept)
-    hessian[-1, :-1] = hessian[:-1, -1]
+    mirror(hessian)
     return line
 
 
@@ -362,28 +353,36 @@ def _walk_softmax(x: Tile, coef: Tile, by: Operands, intercept: bool, curvature:
         eta = piece @ coef[:, :columns].T
         if intercept:
             eta += coef[:, columns]
-        codes = by.y[part].astype(np.intp)
-        here = np.arange(len(codes))
-        highest = eta.max(axis=1)
-        share = np.exp(eta - highest[:, None])
-        together = share.sum(axis=1)
-        share /= together[:, None]
-        loss = np.log(together) + highest - eta[here, codes]
-        w = np.ones(len(codes)) if by.weight is None else by.weight[part].astype(np.float64)
-        line[0, 0] += np.where(w == 0, 0.0, loss * w).sum()
+        loss, share, slope, w = softmax_rows(eta, by.y[part], None if by.weight is None else by.weight[part])
+        line[0, 0] += loss
         line[0, 1] += w.sum()
-        slope = share.copy()
-        slope[here, codes] -= 1
-        slope *= w[:, None]
         gradient[:, :columns] += slope.T @ piece
         if intercept:
             gradient[:, columns] += slope.sum(axis=0)
         if hessian is not None:
-            _add_softmax_hessian(hessian, piece, share, w, intercept)
+            add_softmax_hessian(hessian, piece, share, w, intercept)
+    if hessian is not None:
+        mirror(hessian.reshape(classes * total, classes * total))
     return line
 
 
-def _add_softmax_hessian(hessian: Tile, piece: Tile, share: Tile, w: Tile, intercept: bool) -> None:
+def softmax_rows(eta: Tile, y: Tile, weight: Tile | None) -> tuple[float, Tile, Tile, Tile]:
+    """The loss of rows together; of each row the probabilities, derivatives by predictors, and the weight."""
+    codes = y.astype(np.intp)
+    here = np.arange(len(codes))
+    highest = eta.max(axis=1)
+    share = np.exp(eta - highest[:, None])
+    together = share.sum(axis=1)
+    share /= together[:, None]
+    loss = np.log(together) + highest - eta[here, codes]
+    w = np.ones(len(codes)) if weight is None else weight.astype(np.float64)
+    slope = share.copy()
+    slope[here, codes] -= 1
+    slope *= w[:, None]
+    return float(np.where(w == 0, 0.0, loss * w).sum()), share, slope, w
+
+
+def add_softmax_hessian(hessian: Tile, piece: Tile, share: Tile, w: Tile, intercept: bool) -> None:
     """Add `Xᵀ diag(w·p_k·([k = l] - p_l)) X` for all pairs of classes: all products `p_k·p_l` by one SYRK."""
     room = np.empty(piece.shape)
     count, classes = share.shape

@@ -1,5 +1,4 @@
-"""Passes over rows that end in a line of numbers for each tile: products of columns, clusters, factors,
-networks.
+"""Passes over rows that end in a line of numbers for each tile: products of columns, factors, networks.
 
 As in `glm`, a tile is walked through in pieces that stay in cache, and lines of tiles are added.
 """
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.kernels.models.glm import pieces
+from linnet.kernels.models.products import add_squares, mirror
 from linnet.kernels.registry import kernel
 from linnet.machine.float_errors import quietly
 
@@ -46,73 +46,9 @@ def _gram(x: Tile, shift: Tile | None) -> Tile:
     sums, products = line[0, 1 : 1 + columns], line[0, 1 + columns :].reshape(columns, columns)
     for _, piece in pieces(x, shift):
         sums += piece.sum(axis=0)
-        products += piece.T @ piece
+        add_squares(products, piece)
+    mirror(products)
     return line
-
-
-def _nearest(piece: Tile, turned: Tile, squares: Tile) -> tuple[Tile, Tile]:
-    """The number of the nearest centre of each row, and its squared distance less the squares of the row.
-
-    `turned` is minus twice the centres, transposed.
-    """
-    distances = piece @ turned
-    distances += squares
-    labels = distances.argmin(axis=1)
-    return labels, distances[np.arange(len(labels)), labels]
-
-
-@kernel(
-    "kmeans_pass",
-    shape=lambda x, centres, *_: (1, 1 + centres[0] * (1 + centres[1])),
-    dtype=_doubles,
-    flops=lambda x, centres, *_: 2.0 * x[0] * centres[0] * (centres[1] + 2),
-)
-def kmeans_pass(x: Tile, centres: Tile, *weight: Tile) -> Tile:
-    """The inertia of rows, and for each centre the weight and the sum of the rows it is nearest to.
-
-    >>> kmeans_pass(np.array([[0.0], [1.0], [5.0]]), np.array([[0.0], [5.0]]))
-    array([[1., 2., 1., 1., 5.]])
-    """
-    return quietly(_kmeans, x, centres, weight[0] if weight else None)
-
-
-def _kmeans(x: Tile, centres: Tile, weight: Tile | None) -> Tile:
-    from scipy import sparse
-
-    count, columns = centres.shape
-    line = np.zeros((1, 1 + count * (1 + columns)))
-    weights, sums = line[0, 1 : 1 + count], line[0, 1 + count :].reshape(count, columns)
-    squares = np.einsum("ij,ij->i", centres, centres)
-    turned = np.ascontiguousarray(-2.0 * centres.T)
-    for part, piece in pieces(x):
-        labels, least = _nearest(piece, turned, squares)
-        w = np.ones(len(labels)) if weight is None else weight[part].astype(np.float64)
-        least += np.einsum("ij,ij->i", piece, piece)
-        line[0, 0] += np.maximum(least, 0.0) @ w
-        weights += np.bincount(labels, w, count)
-        chosen = sparse.csr_array((w, labels, np.arange(len(labels) + 1)), shape=(len(labels), count))
-        sums += chosen.T @ piece
-    return line
-
-
-@kernel(
-    "kmeans_labels",
-    shape=lambda x, centres: (x[0],),
-    dtype=lambda *_: np.dtype(np.int32),
-    flops=lambda x, centres: 2.0 * x[0] * centres[0] * (centres[1] + 2),
-)
-def kmeans_labels(x: Tile, centres: Tile) -> Tile:
-    """The number of the nearest centre of each row.
-
-    >>> kmeans_labels(np.array([[0.0], [1.0], [5.0]]), np.array([[0.0], [5.0]]))
-    array([0, 0, 1], dtype=int32)
-    """
-    labels = np.empty(x.shape[0], np.int32)
-    squares = np.einsum("ij,ij->i", centres, centres)
-    turned = np.ascontiguousarray(-2.0 * centres.T)
-    for part, piece in pieces(x):
-        labels[part] = _nearest(piece, turned, squares)[0]
-    return labels
 
 
 @kernel(

@@ -1,0 +1,81 @@
+"""Products of columns, added up in place: `XᵀX` and `XᵀWX` of one piece of rows after the other.
+
+BLAS adds to one half of the matrix without the interpreter lock, and nothing is allocated for a piece; the
+other half is written once, when all pieces are in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linnet.machine.fortran import address, integer, routine, scalar
+
+Tile = NDArray[Any]
+
+
+def add_squares(target: Tile, piece: Tile) -> None:
+    """Add `pieceᵀ·piece` to the upper half of a matrix of doubles whose rows are contiguous.
+
+    >>> target = np.zeros((2, 2))
+    >>> add_squares(target, np.array([[1.0, 2.0], [0.0, 3.0]]))
+    >>> target
+    array([[ 1.,  2.],
+           [ 0., 13.]])
+    """
+    rows, columns = piece.shape
+    if not rows or not columns:
+        return
+    if piece.dtype != np.float64 or piece.strides[1] != 8 or piece.strides[0] < 8 * columns:
+        piece = np.ascontiguousarray(piece, np.float64)
+    one = scalar(1.0, "d")
+    # Rows are columns to Fortran: the upper half here is the lower one there.
+    routine("syrk", "d")(
+        b"L",
+        b"N",
+        integer(columns),
+        integer(rows),
+        one,
+        address(piece),
+        integer(piece.strides[0] // 8 if rows > 1 else columns),
+        one,
+        address(target),
+        integer(target.strides[0] // 8 if columns > 1 else max(1, columns)),
+    )
+
+
+def mirror(target: Tile) -> None:
+    """Write the upper half of a matrix into its lower one.
+
+    >>> target = np.array([[1.0, 2.0], [9.0, 3.0]])
+    >>> mirror(target)
+    >>> target
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    for row in range(1, len(target)):
+        target[row, :row] = target[:row, row]
+
+
+def add_hessian(hessian: Tile, piece: Tile, curve: Tile | None, room: Tile, intercept: bool) -> None:
+    """Add `XᵀWX` of a piece to the upper half, with a column of ones if there is an intercept.
+
+    `curve` is the diagonal of W, or None where all of it is 1.
+    """
+    columns = piece.shape[1]
+    inner = hessian[:columns, :columns]
+    if curve is None:
+        add_squares(inner, piece)
+        curve = np.ones(piece.shape[0]) if intercept else None
+    elif curve.size and curve.min() >= 0:
+        # A matrix and its own transpose: BLAS computes one half.
+        np.multiply(piece, np.sqrt(curve)[:, None], out=room)
+        add_squares(inner, room)
+    else:
+        np.multiply(piece, curve[:, None], out=room)
+        inner += room.T @ piece
+    if intercept and curve is not None:
+        hessian[:columns, columns] += curve @ piece
+        hessian[columns, columns] += curve.sum()

@@ -20,10 +20,17 @@ from linnet.programs import In, Out, Temp, tile_program
 from linnet.session import current_engine
 from linnet.testing import kernels as programs
 from linnet.testing.engines import EngineSuite, numbers
+from linnet.testing.models import ModelSuite
 from linnet.tiles import Layout, TiledArray
 
 
 class TestMPI(EngineSuite):
+    @pytest.fixture
+    def engine(self):
+        return current_engine()
+
+
+class TestModelsOnMPI(ModelSuite):
     @pytest.fixture
     def engine(self):
         return current_engine()

@@ -11,12 +11,19 @@ from driven_cases import DrivenCases, check_closing, check_script, outlives, sur
 
 from linnet.engines.dask import Dask
 from linnet.testing.engines import EngineSuite
+from linnet.testing.models import ModelSuite
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("distributed")]
 
 
 @pytest.mark.sample(4)
 class TestDask(EngineSuite):
+    @pytest.fixture
+    def engine(self, dask_client):
+        return Dask(client=dask_client)
+
+
+class TestModelsOnDask(ModelSuite):
     @pytest.fixture
     def engine(self, dask_client):
         return Dask(client=dask_client)

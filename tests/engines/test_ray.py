@@ -16,6 +16,7 @@ from linnet.engines.ray import Ray
 from linnet.kernels import kernel
 from linnet.programs import In, Out, tile_program
 from linnet.testing.engines import EngineSuite
+from linnet.testing.models import ModelSuite
 from linnet.tiles import TiledArray
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("ray"), pytest.mark.usefixtures("ray_cluster")]
@@ -23,6 +24,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.needs("ray"), pytest.mark.usefixture
 
 @pytest.mark.sample(4)
 class TestRay(EngineSuite):
+    @pytest.fixture
+    def engine(self):
+        return Ray()
+
+
+class TestModelsOnRay(ModelSuite):
     @pytest.fixture
     def engine(self):
         return Ray()

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
+
 import numpy as np
 import pytest
 
 import linnet as ln
+from linnet.engines import Threads
+from linnet.engines.simulated import Simulated
+from linnet.engines.stateless import Stateless
 from linnet.models import LogisticRegression, PoissonRegressor, fitting
+from linnet.testing.models import ModelSuite
+from linnet.workers.launchers.processes import Processes
 
 
 @pytest.fixture
@@ -36,13 +46,40 @@ class TestThreads(ModelSuite):
 class TestSimulated(ModelSuite):
     @pytest.fixture
     def engine(self):
-        return ln.engines.Simulated(ln.Cluster(nodes=3))
+        return Simulated(cluster=ln.Cluster(nodes=3))
 
 
 class TestStateless(ModelSuite):
     @pytest.fixture
     def engine(self):
-        return ln.engines.Stateless(launcher="threads", workers=2)
+        return Stateless(launcher="threads", workers=2)
+
+
+@pytest.mark.long
+def test_workers_that_are_killed_change_no_bits(data):
+    x, y = data
+    with ln.init(Threads(1, deterministic=True)):
+        known = PoissonRegressor(alpha=0.1).fit(ln.asarray(x, chunks=(50, -1)), y)
+    launcher, over, killed, rng = Processes(), threading.Event(), [], random.Random(0)
+
+    def kill():
+        while not over.wait(0.5):
+            pids = launcher.pids
+            if len(pids) > 1 and len(killed) < 6:
+                killed.append(rng.choice(pids))
+                os.kill(killed[-1], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        with ln.init(Stateless(2, launcher=launcher)):
+            model = PoissonRegressor(alpha=0.1).fit(ln.asarray(x, chunks=(50, -1)), y)
+    finally:
+        over.set()
+        killer.join()
+    assert killed
+    np.testing.assert_array_equal(model.coef_, known.coef_)
+    assert model.n_iter_ == known.n_iter_
 
 
 def test_bits_do_not_depend_on_the_number_of_workers(data):

@@ -132,18 +132,96 @@ def test_tables_that_do_not_fit(data, tmp_path):
         ValueError, match=r"offset must be 90 finite numbers, one for each row; got shape \(3,\)"
     ):
         PoissonRegressor().fit(x, y, offset=np.ones(3))
+    with pytest.raises(ValueError, match=r"offset must be 90 finite numbers"):
+        PoissonRegressor().fit(x, y, offset=ln.asarray(np.ones(3)))
+    with pytest.raises(ValueError, match=r"offset contains NaN"):
+        PoissonRegressor().fit(x, y, offset=np.where(y > 1, np.nan, 0.0))
+    with pytest.raises(ValueError, match=r"offset must be 90 finite numbers"):
+        PoissonRegressor().fit(x, y).predict(x, offset=[1.0])
 
 
-def test_the_data_are_read_once_an_iteration(data, monkeypatch):
-    """Each pass is one program, in which every tile of the table is read by one task."""
-    from linnet.models import design
+def test_the_data_are_read_once_an_iteration(data):
+    """Counted where they are read: each tile once for each pass."""
+    from linnet.bridges.parts import from_boxes
+    from linnet.tiles import Layout
 
     x, y = data
     reads = []
-    plain = design.computed
-    monkeypatch.setattr(design, "computed", lambda nodes: reads.append(len(nodes)) or plain(nodes))
-    model = PoissonRegressor(alpha=0.1).fit(ln.asarray(x, chunks=(13, 4)), y)
-    assert len(reads) == model.n_iter_
-    plan = ln.plan(model.iteration(ln.asarray(x, chunks=(13, 4)), y), cluster=ln.Cluster(nodes=2))
-    assert plan.tasks > 7
-    assert plan.bytes_moved < x.nbytes / 2
+    layout = Layout(((*range(0, 90, 13), 90), (0, 4)))
+    for kind in (PoissonRegressor(alpha=0.1), LogisticRegression()):
+        reads.clear()
+        table = from_boxes(lambda box: reads.append(box[0].start) or x[box], layout, x.dtype)
+        model = kind.fit(table, y if isinstance(kind, PoissonRegressor) else y > 1)
+        assert len(reads) == 7 * np.max(model.n_iter_)
+        assert sorted(reads) == sorted([*range(0, 90, 13)] * int(np.max(model.n_iter_)))
+    reads.clear()
+    KMeans(2, init=x[:2], n_init=1, max_iter=1, tol=1e9).fit(table)
+    assert len(reads) == 7 * 3  # variances, one iteration, the inertia of the centres it gave
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_only_sums_leave_the_nodes(data, classes):
+    """Of a table that is made on four nodes, an iteration moves no more than a few lines of numbers."""
+    x = ln.random.default_rng(0).standard_normal((4_000, 20), chunks=(250, -1))
+    y = np.arange(4_000) % classes
+    plan = ln.plan(LogisticRegression().iteration(x, y), cluster=ln.Cluster(nodes=4))
+    size = 21 if classes == 2 else 63
+    line = 8 * (2 + size + size**2)
+    assert plan.tasks >= 16
+    assert plan.bytes_moved <= 8 * line + y.nbytes
+    assert plan.bytes_moved < x.nbytes
+
+
+def test_sparse_tables_are_not_made_dense(monkeypatch):
+    from linnet.bridges import sparse_arrays
+
+    values = sparse.random_array((400, 30), density=0.05, rng=np.random.default_rng(0)).toarray()
+    values[5:300] = 0  # tiles with nothing in them
+    table = sparse.csr_array(values)
+    rng = np.random.default_rng(1)
+    y = rng.poisson(1.0, 400).astype(float)
+    w = np.arange(400) % 3
+    models = (
+        PoissonRegressor(alpha=0.1, tol=1e-9),
+        LogisticRegression(tol=1e-9),
+        LinearRegression(),
+        ElasticNet(0.001, tol=1e-9),
+        LogisticRegression(solver="lbfgs", tol=1e-9),
+    )
+    known = [
+        model.fit(table.toarray(), np.minimum(y, 2) if "Log" in type(model).__name__ else y, w).coef_
+        for model in models
+    ]
+    monkeypatch.setattr(sparse_arrays._Dense, "__call__", None)
+    monkeypatch.setattr("linnet.arrays.expression.chunking.target", lambda: 8 * 30 * 40)
+    monkeypatch.setattr("linnet.models.linear.statistics_of", lambda *_, **__: None)
+    for model, coef in zip(models, known, strict=True):
+        target = np.minimum(y, 2) if "Log" in type(model).__name__ else y
+        np.testing.assert_allclose(model.fit(table, target, w).coef_, coef, rtol=1e-6, atol=1e-8)
+
+
+def test_lazy_weights_are_checked(data):
+    x, y = data
+    lazy = ln.asarray(x, chunks=(20, 2))
+    for wrong, words in ((-1.0, "Negative values"), (np.nan, "contains NaN"), (0.0, "at least one non-zero")):
+        w = np.full(90, 0.0)
+        w[3] = wrong
+        for model in (PoissonRegressor(), ElasticNet(), LinearRegression(), KMeans(2)):
+            with pytest.raises(ValueError, match=words):
+                model.fit(lazy, y, sample_weight=ln.asarray(w, chunks=20))
+
+
+def test_columns_whose_squares_overflow(data):
+    x, y = data
+    for model in (PoissonRegressor(), ElasticNet(), LinearRegression(), Ridge(), LogisticRegression()):
+        with pytest.raises(ValueError, match=r"too large for float64; scale these columns|not finite"):
+            model.fit(x * 1e170, (y > 1).astype(int))
+
+
+def test_components_of_sparse_tables_and_of_tables_far_from_zero(data):
+    x, _ = data
+    known = PCA(2).fit(x)
+    table = sparse.csr_array(x)
+    np.testing.assert_allclose(PCA(2).fit(table).transform(table), known.transform(x), atol=1e-12)
+    far = ln.asarray(x + 1e8, chunks=(20, 3))
+    np.testing.assert_allclose(PCA(2).fit(far).transform(far).compute(), known.transform(x), atol=1e-6)

@@ -54,17 +54,17 @@ def test_the_first_of_equal_centres_is_taken():
 
 
 @pytest.mark.parametrize("way", [nearest, nearest_by_products])
-@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_rows_without_a_distance(way, value):
     x = np.ones((10, 2))
     x[7, 1] = value
     labels = np.empty(10, np.int32)
     if way is nearest:
         with pytest.raises(ValueError, match="1 rows have no nearest centre: they contain NaN or infinity"):
-            way(x, np.ones((3, 2)) * 1e200, np.zeros(2), None, labels, None)
+            way(x, np.ones((3, 2)), np.zeros(2), None, labels, None)
     else:
         with np.errstate(all="ignore"):
-            assert way(x, np.ones((3, 2)) * 1e200, np.zeros(2), None, labels, None) == 1
+            assert way(x, np.ones((3, 2)), np.zeros(2), None, labels, None) == 1
 
 
 def test_clusters_far_from_zero_are_those_near_it():
@@ -75,3 +75,18 @@ def test_clusters_far_from_zero_are_those_near_it():
     assert near.n_iter_ == far.n_iter_
     with pytest.raises(ln.KernelError, match="rows have no nearest centre"):
         near.predict(ln.asarray(np.where(x > 2, np.nan, x), chunks=100)).compute()
+
+
+@pytest.mark.parametrize("weight", [None, "some"])
+def test_clusters_without_rows_get_the_farthest_as_in_scikit_learn(weight):
+    from sklearn.cluster import KMeans
+
+    x = np.random.default_rng(2).standard_normal((300, 3))
+    w = None if weight is None else np.arange(300) % 4 + 0.0
+    init = np.concatenate([x[:3], np.full((2, 3), 99.0)])
+    known = KMeans(5, init=init, n_init=1, tol=1e-6).fit(x, sample_weight=w)
+    model = ln.models.KMeans(5, init=init, n_init=1, tol=1e-6)
+    model.fit(ln.asarray(x, chunks=(70, 2)), sample_weight=w)
+    np.testing.assert_allclose(model.inertia_, known.inertia_, rtol=1e-9)
+    order, other = (np.lexsort(each.cluster_centers_.T) for each in (model, known))
+    np.testing.assert_allclose(model.cluster_centers_[order], known.cluster_centers_[other], rtol=1e-9)

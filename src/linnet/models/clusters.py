@@ -20,7 +20,7 @@ from linnet.arrays.expression.nodes import Node, Source
 from linnet.arrays.lowering.evaluate import computed
 from linnet.models import inputs
 from linnet.models.design import Vector, column
-from linnet.models.passing import each_rows, gram, summed_rows
+from linnet.models.passing import each_rows, far_rows, gram, summed_rows
 from linnet.models.solvers import Progress
 
 _SAMPLE = 20_000
@@ -217,6 +217,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         iteration, inertia, change = 0, np.inf, np.inf
         for iteration in range(1, self.max_iter + 1):
             inertia, weights, sums = self._pass(node, weight, centres, shift)
+            if (weights == 0).any():
+                weights, sums = self._refilled(node, weight, centres, shift, weights, sums)
             alive = weights > 0
             moved = np.where(alive[:, None], sums / np.where(alive, weights, 1.0)[:, None] + shift, centres)
             change = float(((moved - centres) ** 2).sum())
@@ -233,6 +235,30 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Ba
         if change:  # else the last pass was at these centres
             inertia, _, _ = self._pass(node, weight, centres, shift)
         return inertia, centres, iteration
+
+    def _refilled(
+        self, node: Node, weight: Node | None, centres: Vector, shift: Vector, weights: Vector, sums: Vector
+    ) -> tuple[Vector, Vector]:
+        """Clusters without rows get those that are farthest from their centres, as in scikit-learn.
+
+        Each tile of rows tells of as many as could be needed.
+        """
+        empty = np.flatnonzero(weights == 0)
+        columns = centres.shape[1]
+        others = (centres, shift) if weight is None else (centres, shift, weight)
+        lines = far_rows(node, others, len(empty), 3 + columns)
+        (found,) = computed([lines])
+        rows = np.asarray(found).reshape(-1, 3 + columns)
+        rows = rows[np.argsort(-rows[:, 0], kind="stable")][: len(empty)]
+        weights, sums = weights.copy(), sums.copy()
+        for place, (distance, label, of_row, *values) in zip(empty, rows, strict=False):
+            if not distance > 0:
+                continue
+            old = int(label)
+            weights[old] -= of_row
+            sums[old] -= of_row * np.array(values)
+            weights[place], sums[place] = of_row, of_row * np.array(values)
+        return weights, sums
 
     def _pass(
         self, node: Node, weight: Node | None, centres: Vector, shift: Vector

@@ -122,7 +122,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         known = ("auto", "covariance_eigh", "full", "randomized")
         if self.svd_solver not in known:
             raise ValueError(f"PCA has no svd_solver {self.svd_solver!r}; use one of {', '.join(known)}")
-        X = inputs.checked(self, X, reset=True, sparse_too=False, ensure_min_samples=2)
+        X = inputs.checked(self, X, reset=True, ensure_min_samples=2)
         rows, columns = X.shape
         count = self._count(rows, columns)
         solver = self.svd_solver
@@ -217,9 +217,11 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if self.whiten:
             scale = np.sqrt(self.explained_variance_)
             matrix = matrix / np.where(scale > np.finfo(float).eps, scale, np.finfo(float).eps)
-        X = inputs.checked(self, X, reset=False, sparse_too=False)
+        X = inputs.checked(self, X, reset=False)
         if inputs.lazy(X):
-            return inputs.mapped_rows(X.__node__, matrix, -(self.mean_ @ matrix))
+            return (X - wrap(Source(self.mean_))) @ wrap(Source(np.ascontiguousarray(matrix)))
+        if inputs.is_sparse(X):
+            return (np.asarray(X @ matrix) - self.mean_ @ matrix).astype(X.dtype, copy=False)
         made = (X - self.mean_) @ matrix
         return made.astype(X.dtype, copy=False)
 
@@ -248,6 +250,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

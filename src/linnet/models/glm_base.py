@@ -203,9 +203,7 @@ class GLMBase(RegressorMixin, BaseEstimator):
     def _eta(self, X: Any, offset: Any = None) -> Any:
         check_is_fitted(self)
         eta, _ = inputs.predictor(self, X, self.coef_, self.intercept_)
-        if offset is not None:
-            eta = eta + (offset if inputs.lazy(offset) else np.asarray(offset, np.float64))
-        return eta
+        return eta if offset is None else eta + inputs.offsets(offset, eta.shape[0])
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """The mean of y for each row; lazy for a lazy table.

@@ -195,12 +195,14 @@ def _check_weights(sample_weight: Any) -> None:
 
 
 def offsets(offset: Any, count: int) -> Any:
-    """What is added to the predictor of each row."""
-    if offset is None or lazy(offset):
-        return offset
-    found = np.asarray(offset, np.float64)
-    if found.shape != (count,) or not np.isfinite(found).all():
+    """What is added to the predictor of each row; lazy ones are looked at when rows are read."""
+    if offset is None:
+        return None
+    found = offset if lazy(offset) else np.asarray(offset, np.float64)
+    if found.shape != (count,):
         raise ValueError(f"offset must be {count} finite numbers, one for each row; got shape {found.shape}")
+    if not lazy(found) and not np.isfinite(found).all():
+        raise ValueError("offset contains NaN or infinity; fill these rows, or give them no weight and 0")
     return found
 
 

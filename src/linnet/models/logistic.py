@@ -311,7 +311,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         coef = self.coef_[0] if two else np.ascontiguousarray(self.coef_.T)
         intercept = self.intercept_[0] if two else self.intercept_
         eta, _ = inputs.predictor(self, X, coef, intercept)
-        return eta if offset is None else eta + offset
+        return eta if offset is None else eta + inputs.offsets(offset, eta.shape[0])
 
     def predict(self, X: Any, offset: Any = None) -> Any:
         """The likeliest class of each row.

@@ -51,6 +51,13 @@ def each_rows(
     return blocks(inputs, (Piece(kernel, arguments, tuple(attributes.items())),), Layout(edges), dtype)
 
 
+def far_rows(x: Node, others: Sequence[Any], count: int, width: int) -> Node:
+    """So many rows of each tile that are farthest from their centres: a line of them for each tile."""
+    inputs, arguments = _arguments(x, others)
+    layout = Layout((tuple(range(x.grid[0] + 1)), (0, count * width)))
+    return blocks(inputs, (Piece("kmeans_far", arguments, (("count", count),)),), layout, np.float64)
+
+
 def gram(x: Node, shift: NDArray[Any] | None = None) -> tuple[float, NDArray[Any], NDArray[Any]]:
     """The number of rows, the sums of columns and `XᵀX`: one reading of the data."""
     columns = x.shape[1]

@@ -17,6 +17,7 @@ from linnet.arrays.expression.builders import blocks, part
 from linnet.arrays.expression.nodes import Along, Node, Operand, Piece, Source
 from linnet.arrays.linalg.factorisations import cholesky
 from linnet.arrays.linalg.linear_systems import solve_triangular
+from linnet.arrays.linalg.norms_and_products import syrk
 from linnet.arrays.lowering.evaluate import computed
 from linnet.arrays.namespace import names
 from linnet.errors import LinAlgError
@@ -25,6 +26,8 @@ from linnet.models.fitting import Request, forward
 from linnet.models.solvers import Progress, Solution
 
 _TILE = 1024
+_CONVEX = {("gaussian", "identity"), ("binomial", "logit"), ("poisson", "log"), ("gamma", "log")}
+"""Families and links whose loss is convex in every row."""
 
 
 class Tiled:
@@ -77,7 +80,11 @@ class Tiled:
         """Loss, gradient and Newton step, as lazy arrays of one program."""
         loss, slope, curve = self._rows(coef, curvature)
         gradient = self.x.T @ slope + wrap(Source(self.penalty * coef))
-        hessian = self.x.T @ (self.x * curve[:, None])
+        if curvature == "expected" or (self.model.family, self.model.link) in _CONVEX:
+            # No weight is negative: a matrix and its own transpose, of which one half is computed.
+            hessian = syrk((self.x * np.sqrt(curve)[:, None]).T, tile=_TILE)
+        else:
+            hessian = self.x.T @ (self.x * curve[:, None])
         hessian = hessian.rechunk((_TILE, _TILE))
         diagonal = names()["eye"](self.size, chunks=_TILE) * wrap(Source(self.penalty))
         factor = cholesky(hessian + diagonal)

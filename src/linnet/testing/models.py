@@ -64,10 +64,11 @@ class ModelSuite:
         monkeypatch.setattr(fitting, "WIDE", 4)
         monkeypatch.setattr(wide, "_TILE", 5)
         rng = np.random.default_rng(1)
-        table = rng.standard_normal((60, 12))
+        table = rng.standard_normal((40, 8))
         counts = rng.poisson(np.exp(0.3 * table[:, 0])).astype(float)
         with init(Threads(1, deterministic=True)):
             known = models.PoissonRegressor(alpha=0.1).fit(names()["asarray"](table, chunks=20), counts)
         with init(engine):
             found = models.PoissonRegressor(alpha=0.1).fit(names()["asarray"](table, chunks=20), counts)
-        np.testing.assert_array_equal(found.coef_, known.coef_)
+        # A plan may add the tiles of a product in another order.
+        np.testing.assert_allclose(found.coef_, known.coef_, rtol=1e-11, atol=1e-13)

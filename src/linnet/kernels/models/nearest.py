@@ -171,3 +171,28 @@ def kmeans_labels(x: Tile, centres: Tile, shift: Tile) -> Tile:
     labels = np.empty(x.shape[0], np.int32)
     quietly(nearest, x, centres, shift, None, labels, None)
     return labels
+
+
+@kernel(
+    "kmeans_far",
+    shape=lambda x, *_, count: (1, count * (3 + x[1])),
+    dtype=lambda *_, **__: np.dtype(np.float64),
+    flops=lambda x, centres, *_, **__: _flops(x, centres),
+)
+def kmeans_far(x: Tile, centres: Tile, shift: Tile, *weight: Tile, count: int) -> Tile:
+    """The `count` rows farthest from their centres: squared distance, centre, weight, row less `shift`.
+
+    Rows without weight are not taken; where there are too few, the rest is 0.
+
+    >>> kmeans_far(np.array([[0.0], [1.0], [7.0]]), np.array([[0.0], [5.0]]), np.zeros(1), count=1)
+    array([[4., 1., 1., 7.]])
+    """
+    found = np.zeros((count, 3 + x.shape[1]))
+    labels = kmeans_labels(x, centres, shift)
+    rows = np.asarray(x, np.float64) - shift
+    distances = np.square(rows - (centres - shift)[labels]).sum(axis=1)
+    w = weight[0].astype(np.float64) if weight else np.ones(len(rows))
+    order = np.argsort(np.where(w > 0, -distances, np.inf), kind="stable")[:count]
+    order = order[w[order] > 0]
+    found[: len(order)] = np.column_stack([distances[order], labels[order], w[order], rows[order]])
+    return found.reshape(1, -1)

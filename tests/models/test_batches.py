@@ -139,6 +139,8 @@ def test_what_descent_refuses(table):
         PoissonRegressor(solver="sgd").fit(ln.asarray(np.where(table > 2, np.nan, table), chunks=500), y)
     with pytest.raises(ValueError, match="makes no exact zeros"):
         LogisticRegression(l1_ratio=0.5, solver="sgd").fit(table, y)
+    with pytest.raises(ValueError, match="makes no exact zeros"):
+        LogisticRegression(l1_ratio=0.5, solver="sgd").fit(table, np.arange(2000) % 3)
 
 
 def test_offsets_and_weights(table):

@@ -120,13 +120,18 @@ def held_out(estimator: Any) -> dict[str, Any]:
     return {"held": share, "seed": int(check_random_state(estimator.random_state).randint(2**31 - 1))}
 
 
+def no_zeros(solver: str) -> ValueError:
+    """The error of a solver that was asked for an l1 penalty."""
+    return ValueError(
+        f"the solver {solver!r} makes no exact zeros, which an l1 penalty asks for; "
+        'use solver="proximal" or "auto"'
+    )
+
+
 def _chosen(request: Request, design: Design) -> str:
     if request.lasso > 0:
         if request.solver not in ("auto", "proximal"):
-            raise ValueError(
-                f"the solver {request.solver!r} makes no exact zeros, which an l1 penalty asks for; "
-                'use solver="proximal" or "auto"'
-            )
+            raise no_zeros(request.solver)
         return "proximal"
     wide = design.columns > WIDE
     if request.solver == "auto" or (request.solver in ("newton", "irls") and wide):

@@ -16,7 +16,7 @@ from linnet.arrays.elements.core import wrap
 from linnet.models import inputs
 from linnet.models.class_labels import batch_codes, class_weights, encoded
 from linnet.models.design import WIDE, Classes, Design, Model, Rows, column
-from linnet.models.fitting import Request, as_given, check_solver, fit_rows, held_out, stochastic
+from linnet.models.fitting import Request, as_given, check_solver, fit_rows, held_out, no_zeros, stochastic
 from linnet.models.glm_base import mean_of
 from linnet.models.proximal import proximal_newton
 from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, newton, warn_of_end, warn_of_rank
@@ -213,7 +213,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         by_column = np.ones((loss.classes, design.columns))
         if design.intercept:
             by_column[:, -1] = 0.0
-        if request.solver == "sgd" and not request.lasso:
+        if request.lasso > 0 and request.solver not in ("auto", "proximal"):
+            raise no_zeros(request.solver)
+        if request.solver == "sgd":
             found = stochastic(design, Model("binomial", "logit"), loss.classes, coef, request)
             self._tell(found, False)
             self._keep_many(design, found)

@@ -2,7 +2,8 @@
 
 The bulge chase and the application of its reflectors: a step takes microseconds, Python needs as
 long to call anything, and BLAS has nothing for matrices of this form. And substitution in small
-triangles, where BLAS is slow. The libraries are plain C and know nothing of Python, so calling them lets
+triangles, where BLAS is slow. And the nearest of some centres, whose distances need not leave the registers.
+The libraries are plain C and know nothing of Python, so calling them lets
 go of the interpreter lock. Where they are missing, `bulge`, `diamonds` and `substitution` do the same in
 Python and BLAS, and pass the same tests.
 """
@@ -20,7 +21,9 @@ import numpy as np
 
 from linnet.machine.libraries import built_from, loaded
 
-CHASE, SUBSTITUTE = (Path(__file__).with_name(name) for name in ("chase.so", "substitute.so"))
+CHASE, SUBSTITUTE, KMEANS = (
+    Path(__file__).with_name(name) for name in ("chase.so", "substitute.so", "kmeans.so")
+)
 """Where the build puts the libraries; they are not there if no compiler was."""
 
 
@@ -58,6 +61,16 @@ class Substitution(ctypes.Structure):
     )
 
 
+class Nearest(ctypes.Structure):
+    """Rows and centres, as `kmeans.c` describes them."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("rows", "columns", "centres", "down", "padded")),
+        *((name, ctypes.c_void_p) for name in ("x", "shift", "weight", "turned", "squares")),
+        *((name, ctypes.c_void_p) for name in ("labels", "line", "work")),
+    )
+
+
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The compiled chase, or None where it was not built or cannot be loaded."""
@@ -82,13 +95,24 @@ def substitutes() -> ctypes.CDLL | None:
     return found
 
 
+@functools.cache
+def centres() -> ctypes.CDLL | None:
+    """The compiled search for the nearest centre, or None where it was not built or cannot be loaded."""
+    found = loaded(KMEANS)
+    if found is not None:
+        found.linnet_nearest.argtypes = (ctypes.POINTER(Nearest),)
+        found.linnet_nearest.restype = ctypes.c_int64
+    return found
+
+
 def identity() -> str:
     """What the compiled kernels were built from, in a word; with others, bits of results may differ.
 
     >>> identity().startswith("core/")
     True
     """
-    libraries = [each for each in (library(), substitutes()) if each is not None]
+    found = (library(), substitutes(), centres() if KMEANS.exists() else None)
+    libraries = [each for each in found if each is not None]
     text = " ".join(built_from(each) for each in libraries)
     return f"core/{hashlib.sha256(text.encode()).hexdigest()[:12]}" if libraries else "core/python"
 

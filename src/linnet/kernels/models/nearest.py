@@ -7,42 +7,20 @@ data far from zero would lose the digits that tell centres apart.
 from __future__ import annotations
 
 import ctypes
-import functools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.kernels import compiled
+from linnet.kernels.compiled import Nearest
+from linnet.kernels.compiled import centres as library_of_centres
 from linnet.kernels.models.glm import pieces
 from linnet.kernels.registry import kernel
 from linnet.machine.float_errors import quietly
-from linnet.machine.libraries import loaded
 
 Tile = NDArray[Any]
-_LIBRARY = Path(compiled.__file__).with_name("kmeans.so")
 _LANES, _ROWS = 4, 6
 """As in `kmeans.c`."""
-
-
-class Nearest(ctypes.Structure):
-    """Rows and centres, as `kmeans.c` describes them."""
-
-    _fields_ = (
-        *((name, ctypes.c_int64) for name in ("rows", "columns", "centres", "down", "padded")),
-        *((name, ctypes.c_void_p) for name in ("x", "shift", "weight", "turned", "squares")),
-        *((name, ctypes.c_void_p) for name in ("labels", "line", "work")),
-    )
-
-
-@functools.cache
-def _library() -> ctypes.CDLL | None:
-    found = loaded(_LIBRARY)
-    if found is not None:
-        found.linnet_nearest.argtypes = (ctypes.POINTER(Nearest),)
-        found.linnet_nearest.restype = ctypes.c_int64
-    return found
 
 
 def nearest(
@@ -58,7 +36,7 @@ def nearest(
     >>> labels
     array([0, 0, 1], dtype=int32)
     """
-    library = _library()
+    library = library_of_centres()
     if library is None:
         lost = nearest_by_products(x, centres, shift, weight, labels, line)
     else:

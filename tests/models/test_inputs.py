@@ -193,7 +193,7 @@ def test_sparse_tables_are_not_made_dense(monkeypatch):
         for model in models
     ]
     monkeypatch.setattr(sparse_arrays._Dense, "__call__", None)
-    monkeypatch.setattr("linnet.arrays.expression.chunking.target", lambda: 8 * 30 * 40)
+    monkeypatch.setattr("linnet.arrays.expression.chunking.target", lambda *_: 8 * 30 * 40)
     monkeypatch.setattr("linnet.models.linear.statistics_of", lambda *_, **__: None)
     for model, coef in zip(models, known, strict=True):
         target = np.minimum(y, 2) if "Log" in type(model).__name__ else y

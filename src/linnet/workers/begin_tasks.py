@@ -182,9 +182,11 @@ class Taker:
 
     def told(self, attempt: Attempt, error: Exception) -> str:
         """Why an attempt ended by itself, as the ledger keeps it; what nobody foresaw, with its place."""
-        if isinstance(error, LinnetError | MemoryError) or not isinstance(attempt.task, Task):
+        if isinstance(error, LinnetError) or not isinstance(attempt.task, Task):
             return told(error)
         where = self._calls.bound.where(attempt.task)
+        if isinstance(error, MemoryError):
+            return f"{told(error)}\n  task {attempt.name}, in {where}"
         said = f"{type(error).__name__}: {text_of(error)}"
         return f"KernelError: task {attempt.name} could not be finished: {said}\n  in {where}"
 

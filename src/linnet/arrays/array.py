@@ -309,5 +309,17 @@ def _attach() -> None:
             setattr(Array, name, method)
 
 
+def _told(array: Array) -> Any:
+    """An array as data: its values, and how it is cut."""
+    return array.compute(), array.chunks
+
+
+def _made(data: Any) -> Array:
+    from linnet.arrays.elements.creation import asarray
+
+    values, chunks = data
+    return asarray(values, chunks=chunks)
+
+
 _attach()
-register(Array, {"compute"})  # in parallel functions it is a value like NumPy's arrays
+register(Array, {"compute"}, _told, _made)  # in parallel functions it is a value like NumPy's arrays

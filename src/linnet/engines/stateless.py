@@ -96,6 +96,19 @@ class Stateless:
         check_inputs(bound, inputs)
         check_out(bound, out or {})
         wanted = tuple(sorted(kind.__name__ for kind in events.wanted)) if events is not None else ()
+        with self.job(bound, inputs, self._options.with_events(wanted)) as (job, keeper):
+            follow(job, events, self.workers, lambda: self._closed)
+            return _collected(job, bound, out or {}, keeper)
+
+    @contextmanager
+    def job(
+        self,
+        bound: BoundProgram,
+        inputs: Mapping[str, TiledArray],
+        options: Options,
+        workers: int | None = None,
+    ) -> Generator[tuple[Job, Keeper]]:
+        """A job that runs a program, and who keeps its results; deleted after an error, and let go of at the end."""
         with self._keeping() as keeper:
             job = submit(
                 bound,
@@ -103,20 +116,29 @@ class Stateless:
                 store=keeper.place,
                 ledger=self._ledger,
                 queue=self._queue,
-                workers=self.workers,
+                workers=self.workers if workers is None else workers,
                 launcher=self._launcher,
                 limits=self._limits,
-                options=self._options.with_events(wanted),
+                options=options,
                 keeper=keeper,
             )
             try:
-                follow(job, events, self.workers, lambda: self._closed)
-                return _collected(job, bound, out or {}, keeper)
+                yield job, keeper
             except BaseException:
                 job.delete()
                 raise
             finally:
                 job.close()
+
+    @property
+    def options(self) -> Options:
+        """How its jobs are run."""
+        return self._options
+
+    @property
+    def closed(self) -> bool:
+        """Whether it runs nothing any more."""
+        return self._closed
 
     @contextmanager
     def _keeping(self) -> Generator[Keeper]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import functools
 import io
 import os
 import pickle
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from linnet.futures import travelling
-from linnet.futures.distant_errors import told
+from linnet.futures.distant_errors import pickled_error, told
 from linnet.futures.travelling import ERROR, STAYS, VALUE, Sent, StaysHere
 from linnet.kernels.surroundings import in_a_worker
 
@@ -25,6 +26,7 @@ _KEPT = 256
 _functions: OrderedDict[bytes, Any] = OrderedDict()
 _lock = threading.Lock()
 _warned = threading.local()
+_shown = warnings.showwarning
 
 
 def answer(sent: Sent, *, alone: bool = False) -> bytes:
@@ -36,10 +38,11 @@ def answer(sent: Sent, *, alone: bool = False) -> bytes:
     try:
         pure, outside, value, error = _called(sent, alone)
     except StaysHere as why:
+        _warned.given = None
         return pickle.dumps((STAYS, [], str(why)))
     try:
         if error is not None:
-            kind, sent_back = ERROR, told(error, travelling.pickled)
+            kind, sent_back = ERROR, told(error, functools.partial(pickled_error, pickled=travelling.pickled))
             if pure and not sent_back.body:
                 raise StaysHere(f"its error, {sent_back.kind}, cannot be pickled")
             body = pickle.dumps(sent_back)
@@ -51,6 +54,7 @@ def answer(sent: Sent, *, alone: bool = False) -> bytes:
     except Exception as why:
         return pickle.dumps((STAYS, [], f"its value: {type(why).__name__}: {why}"))
     finally:
+        _warned.given = None
         del error
 
 
@@ -88,11 +92,7 @@ def _apply(body: bytes, alone: bool) -> None:
     if body == getattr(_warned, "applied", None):
         return
     errors, numbers, traps, filters, depth, folder, path = pickle.loads(body)
-    np.seterr(**errors)
-    context = decimal.getcontext()
-    context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp = numbers
-    for kind in context.traps:
-        context.traps[kind] = kind in traps
+    calculate_as(errors, numbers, traps)
     sys.path += [each for each in path if each not in sys.path]
     _warned.applied = body
     if not alone:
@@ -105,11 +105,22 @@ def _apply(body: bytes, alone: bool) -> None:
         os.chdir(folder)
 
 
+def calculate_as(errors: dict[str, Any], numbers: Any, traps: list[Any]) -> None:
+    """Treat errors of NumPy and of decimal numbers, on this thread, as the caller does."""
+    np.seterr(**errors)
+    context = decimal.getcontext()
+    context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp = numbers
+    for kind in context.traps:
+        context.traps[kind] = kind in traps
+
+
 def _noted(
     message: Any, category: Any, filename: str, lineno: int, file: Any = None, line: Any = None
 ) -> None:
     given = getattr(_warned, "given", None)
-    if given is not None:
+    if given is None:  # no call gave it, but something else that runs in this process
+        _shown(message, category, filename, lineno, file, line)
+    else:
         given.append((message, category, filename, lineno))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable
 from types import CodeType, TracebackType
 from typing import Any, NamedTuple
 
@@ -34,18 +35,20 @@ class Told(NamedTuple):
     """Whether the context is not shown."""
 
 
-def told(error: BaseException, pickled: Any, seen: frozenset[int] = frozenset()) -> Told:
-    """An error as it is sent; `pickled` gives the bytes of something."""
+def told(
+    error: BaseException, body: Callable[[BaseException], bytes], seen: frozenset[int] = frozenset()
+) -> Told:
+    """An error as it is sent; `body` gives the bytes of the exception, none if there are none."""
     seen = seen | {id(error)}
 
     def further(other: BaseException | None) -> Told | None:
-        return None if other is None or id(other) in seen else told(other, pickled, seen)
+        return None if other is None or id(other) in seen else told(other, body, seen)
 
     kind = type(error)
     return Told(
-        _body(error, pickled),
+        body(error),
         f"{kind.__module__}.{kind.__qualname__}",
-        _text(error),
+        text_of(error),
         _frames(without_ours(error.__traceback__)),
         list(getattr(error, "__notes__", ())),
         further(error.__cause__),
@@ -54,31 +57,33 @@ def told(error: BaseException, pickled: Any, seen: frozenset[int] = frozenset())
     )
 
 
-def _text(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
     try:
         return str(error)
     except Exception as other:
         return f"<its text raises {type(other).__name__}>"
 
 
-def _body(error: BaseException, pickled: Any) -> bytes:
-    for thing in (error, (_made, (type(error), error.args, dict(error.__dict__)))):
+def pickled_error(error: BaseException, pickled: Any) -> bytes:
+    """The bytes of an exception; `pickled` gives those of something."""
+    for thing in (error, (made_of, (type(error), error.args, dict(error.__dict__)))):
         try:
             body = pickled(thing)
-            again = _opened(body)
+            again = unpickled_error(body)
         except Exception:
             continue
-        if type(again) is type(error) and _text(again) == _text(error):
+        if type(again) is type(error) and text_of(again) == text_of(error):
             return body
     return b""
 
 
-def _opened(body: bytes) -> Any:
+def unpickled_error(body: bytes) -> Any:
+    """The exception of such bytes."""
     again = pickle.loads(body)
     return again[0](*again[1]) if type(again) is tuple else again
 
 
-def _made(kind: type[BaseException], args: tuple[Any, ...], inside: dict[str, Any]) -> BaseException:
+def made_of(kind: type[BaseException], args: tuple[Any, ...], inside: dict[str, Any]) -> BaseException:
     """An exception whose `__init__` takes other arguments than it keeps."""
     made = kind.__new__(kind, *args)
     made.args = args
@@ -95,10 +100,10 @@ def _frames(trace: TracebackType | None) -> list[tuple[str, str, int]]:
     return found if len(found) <= _DEEPEST else found[: _DEEPEST // 2] + found[-_DEEPEST // 2 :]
 
 
-def error_of(sent: Told) -> BaseException:
+def error_of(sent: Told, opened: Callable[[bytes], Any] = unpickled_error) -> BaseException:
     """The error, with its causes and lines."""
     try:
-        error = _opened(sent.body) if sent.body else None
+        error = opened(sent.body) if sent.body else None
     except Exception:
         error = None
     if not isinstance(error, BaseException):
@@ -106,8 +111,8 @@ def error_of(sent: Told) -> BaseException:
     for note in sent.notes:
         if note not in getattr(error, "__notes__", ()):
             error.add_note(note)
-    error.__cause__ = None if sent.cause is None else error_of(sent.cause)
-    error.__context__ = None if sent.context is None else error_of(sent.context)
+    error.__cause__ = None if sent.cause is None else error_of(sent.cause, opened)
+    error.__context__ = None if sent.context is None else error_of(sent.context, opened)
     error.__suppress_context__ = sent.hidden
     return error.with_traceback(_trace(sent.frames))
 

@@ -7,6 +7,8 @@ calls of whole functions are sent. So the meaning of a parallel function is the 
 from __future__ import annotations
 
 import contextvars
+import importlib
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -16,7 +18,7 @@ from linnet.engines import Threads
 from linnet.engines.threads import available_cores
 from linnet.errors import InputError, JobError, ParallelError
 from linnet.futures.scheduler import MAY_TRAVEL, STAYS, Scheduler, Task, scheduler
-from linnet.futures.travelling import Call, Lost, Sent, StaysHere, opened, packed
+from linnet.futures.travelling import Call, Lost, StaysHere, opened, packed
 from linnet.session import current_engine
 
 _TRIES = 3
@@ -24,7 +26,10 @@ _TRIES = 3
 
 
 class Carrier(Protocol):
-    """Takes calls, as bytes, to where they are made."""
+    """Takes calls, as bytes, to where they are made.
+
+    One that has functions `packed` and `opened` says itself how calls and answers are bytes.
+    """
 
     @property
     def places(self) -> int:
@@ -37,7 +42,7 @@ class Carrier(Protocol):
         ...
 
     def carry(
-        self, name: str, sent: Sent, node: int | None, answered: Callable[[bytes | BaseException], None]
+        self, name: str, sent: Any, node: int | None, answered: Callable[[bytes | BaseException], None]
     ) -> None:
         """Have a call made; `answered` gets what `answering.answer` gave, or what went wrong on the way.
 
@@ -51,6 +56,8 @@ class Elsewhere:
 
     def __init__(self, carrier: Carrier) -> None:
         self.carrier = carrier
+        self._packed: Any = getattr(carrier, "packed", packed)
+        self._opened: Any = getattr(carrier, "opened", opened)
 
     @property
     def places(self) -> int:
@@ -61,7 +68,7 @@ class Elsewhere:
         args, keywords = task.ready_call()
         call = Call(task.function, tuple(args), keywords, task.travels == MAY_TRAVEL)
         try:
-            sent, outside = (task.context or contextvars.Context()).copy().run(packed, call)
+            sent, outside = (task.context or contextvars.Context()).copy().run(self._packed, call)
         except StaysHere as why:
             _not_sent(task, call, why, returned)
             return
@@ -69,9 +76,11 @@ class Elsewhere:
         def answered(answer: bytes | BaseException) -> None:
             try:
                 if isinstance(answer, bytes):
-                    returned(*opened(answer, outside))
+                    returned(*self._opened(answer, outside))
                 elif isinstance(answer, Lost):
                     _lost(task, call, answer, returned)
+                elif isinstance(answer, StaysHere):
+                    _not_sent(task, call, answer, returned)
                 else:
                     returned(None, answer)
             except StaysHere as why:
@@ -103,6 +112,12 @@ def _lost(task: Task, call: Call, why: Lost, returned: Callable[..., None]) -> N
     returned(None, JobError(f"the worker that ran {call.name} was lost{again}: {why}{advice}"))
 
 
+_CARRIERS = (
+    ("linnet.engines.ray", "Ray", "linnet.futures.ray_calls:RayCalls"),
+    ("linnet.engines.dask", "Dask", "linnet.futures.dask_calls:DaskCalls"),
+    ("linnet.engines.stateless", "Stateless", "linnet.futures.stateless_calls:StatelessCalls"),
+)
+"""Modules and names of engines, and who takes calls to each."""
 _lock = threading.Lock()
 _of_engines: weakref.WeakKeyDictionary[Any, Scheduler] = weakref.WeakKeyDictionary()
 
@@ -133,6 +148,11 @@ def _carrier(engine: Any) -> Carrier | None:
         from linnet.futures.processes import Processes
 
         return Processes(engine.workers, engine.keep)
+    for module, name, carrier in _CARRIERS:
+        known = sys.modules.get(module)  # else no engine of its kind was made
+        if known is not None and isinstance(engine, getattr(known, name)):
+            home, _, kind = carrier.partition(":")
+            return getattr(importlib.import_module(home), kind)(engine)
     return None
 
 

@@ -13,7 +13,7 @@ import decimal
 import fractions
 import pathlib
 import types
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,23 @@ registered: dict[type, frozenset[str]] = {}
 """Further plain types that can be written to, as arrays can, and their methods without effect."""
 
 
-def register(kind: type, methods: Iterable[str] = ()) -> None:
-    """Say that a type is plain, and which methods of it have no effect besides those of NumPy's names."""
+forms: dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {}
+"""How values of such types are told by simpler ones, and made of these again, for what travels as data."""
+
+
+def register(
+    kind: type,
+    methods: Iterable[str] = (),
+    told: Callable[[Any], Any] | None = None,
+    made: Callable[[Any], Any] | None = None,
+) -> None:
+    """Say that a type is plain, and which methods of it have no effect besides those of NumPy's names.
+
+    `told` gives what a value is made of, and `made` makes it, where it travels as data.
+    """
     registered[kind] = frozenset(methods)
+    if told is not None and made is not None:
+        forms[kind.__qualname__] = kind, told, made
 
 
 INSIDE: set[Any] = set()

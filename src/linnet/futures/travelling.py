@@ -230,18 +230,22 @@ _lock = threading.Lock()
 _last: tuple[Any, bytes] = (None, b"")
 
 
+def calculating() -> tuple[dict[str, Any], tuple[Any, ...], list[Any]]:
+    """How NumPy and decimal numbers treat errors, on this thread."""
+    context = decimal.getcontext()
+    numbers = (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp)
+    return dict(np.geterr()), numbers, [kind for kind, trapped in context.traps.items() if trapped]
+
+
 def _surroundings() -> bytes:
     """What calls find around them, as bytes that are equal while nothing changes."""
     global _last
-    context = decimal.getcontext()
     try:
         folder = os.getcwd()
     except OSError:
         folder = ""
     now = (
-        np.geterr(),
-        (context.prec, context.rounding, context.Emin, context.Emax, context.capitals, context.clamp),
-        [kind for kind, trapped in context.traps.items() if trapped],
+        *calculating(),
         list(warnings.filters),
         sys.getrecursionlimit(),
         folder,

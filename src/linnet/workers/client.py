@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from linnet.events import Event
 from linnet.events.recording import from_json
 from linnet.programs import BoundProgram
 from linnet.reports.registry import forget
-from linnet.tiles import TiledArray
+from linnet.tiles import Index, Tile, TiledArray
 from linnet.workers.address import Address, default_store
 from linnet.workers.array_specs import Asked
 from linnet.workers.cache import clear_cache
@@ -36,7 +36,7 @@ from linnet.workers.progress import Progress
 from linnet.workers.provisioner import Policy, Sample, policy_of
 from linnet.workers.rebuilding import rebuild, repair
 from linnet.workers.report import Mark, Report, total
-from linnet.workers.results import StoredTiles, asked_for, outputs, stored, sweep
+from linnet.workers.results import StoredTiles, asked_for, outputs, stored, sweep, tiles_so_far
 from linnet.workers.second_parts import Gate
 from linnet.workers.spec import JobSpec, Options, spec_key
 from linnet.workers.submission import (
@@ -233,6 +233,10 @@ class Job:
         """The tiles of the outputs of the finished job, as they lie in the store."""
         self.wait()
         return stored(self._parts, self._spec)
+
+    def tiles_so_far(self, name: str, without: Collection[Index]) -> dict[Index, Tile]:
+        """Those tiles of an output that are there while the job runs, but for some that are known."""
+        return tiles_so_far(self._parts, self._spec, name, without)
 
     # ---- changing
 

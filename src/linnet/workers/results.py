@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import copy
 from types import MappingProxyType
 from typing import Any
@@ -85,6 +85,16 @@ class StoredTiles(Mapping[Index, Tile]):
 
     def __len__(self) -> int:
         return len(self.tokens) + len(self.filled)
+
+
+def tiles_so_far(parts: Parts, spec: JobSpec, array: str, without: Collection[Index]) -> dict[Index, Tile]:
+    """Those tiles of an output that are there, whether the job runs or not, but for some that are known."""
+    tiles = {key: task for key, task in written(spec, array).items() if key.index not in without}
+    tokens = published(parts, map(name_of, tiles.values()))
+    found = {
+        key: tile_key(parts.folder, key, token) for key, token in zip(tiles, tokens, strict=True) if token
+    }
+    return {key.index: decoded(parts.store.get(stored), stored) for key, stored in found.items()}
 
 
 class InputTiles(Mapping[Index, Tile]):

@@ -19,7 +19,7 @@ from linnet.engines.driven.run import Crew, Drive
 from linnet.engines.driven.tasks import brief
 from linnet.engines.driven.tiles import LostKept, check_reach
 from linnet.engines.engine import Outputs, check_inputs, check_out
-from linnet.engines.lifetime import Lifetime
+from linnet.engines.lifetime import Kept, Lifetime
 from linnet.engines.remaking import Origin
 from linnet.engines.remote_tiles import RemoteOutputs, RemoteTiles
 from linnet.errors import JobError
@@ -89,6 +89,16 @@ class Driven(ABC):
             known = Cluster(list(self._nodes().values()))
             self._seen_at = time.monotonic(), known
         return known
+
+    def keep(self, kept: Kept) -> None:
+        """Something that ends when the engine is closed."""
+        self._life.check()
+        self._life.keep(kept)
+
+    def nodes(self) -> dict[str, Node]:
+        """The nodes that are there, by their names; those that are gone may not be missed at once."""
+        self._life.check()
+        return self._nodes()
 
     @abstractmethod
     def moved(self) -> list[int]:

@@ -147,7 +147,7 @@ def allow(module: str) -> None:
     _allowed.add(module)
 
 
-def _found(name: str) -> Callable[..., Any]:
+def found_by_name(name: str) -> Callable[..., Any]:
     """The function of a name: one that is held here, or one of a module that was allowed."""
     held_here = _names.get(name)
     if held_here is not None:
@@ -184,7 +184,7 @@ def call(*arguments: Any, function: str, rank: int, dtype: str | tuple[str, ...]
     >>> call(np.arange(3), 3, function=double, rank=1, dtype="int64")
     array([0, 2, 4])
     """
-    known = _found(function)
+    known = found_by_name(function)
     if isinstance(dtype, str):
         tiles, lengths = arguments[: len(arguments) - rank], arguments[len(arguments) - rank :]
         return _fitting(known, known(*tiles), tiles, lengths, dtype)

@@ -47,7 +47,7 @@ class ClusterConformance(OutsideConformance):
             with pytest.raises(ln.EngineClosedError):
                 future.result(60)
             with pytest.raises(ln.EngineClosedError):
-                ln.submit_call(square, 1)
+                ln.submit_call(square, 1).result(60)
 
 
 @pytest.mark.slow

@@ -1,4 +1,6 @@
-"""Random programs give what the plain function gives: value, error, effects in their order, arguments changed.
+"""Random programs give what the serial semantics gives: value, error, effects in their order, arguments changed.
+
+The oracle is an interpreter of that semantics (`serial_interpreter`), which Python itself must agree with.
 
 Programs share variables between nested loops, alias and change lists and dicts, call functions that are pure,
 declared, that fail, that log, that draw from a generator; they return early, raise, and catch.
@@ -15,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from serial_interpreter import interpreted
 
 import linnet as ln
 from linnet.engines import Threads
@@ -308,7 +311,8 @@ def outcome(function: Any) -> tuple[Any, ...]:
 def check(seeds: range) -> None:
     for seed in seeds:
         plain, text = made(seed)
-        expected = outcome(plain)
+        expected = outcome(interpreted(text, "program", plain.__globals__))
+        assert outcome(plain) == expected, f"seed {seed}: Python itself differs\n{text}"
         together = ln.parallel(plain)
         for engine in ENGINES:
             with ln.init(engine):

@@ -108,7 +108,7 @@ class Stateless:
         options: Options,
         workers: int | None = None,
     ) -> Generator[tuple[Job, Keeper]]:
-        """A job that runs a program, and who keeps its results; deleted after an error, and let go of at the end."""
+        """A job that runs a program, and who keeps its results; it is deleted after an error."""
         with self._keeping() as keeper:
             job = submit(
                 bound,

@@ -1,7 +1,7 @@
 """Calls on the workers of a Dask cluster.
 
-Each call is bound to one worker. Dask runs a task again elsewhere if its worker dies, which a call that may have
-effects must not be; one that is bound waits instead, and is found here to be lost.
+Each call is bound to one worker. Dask runs a task again elsewhere if its worker dies, which must not happen
+to a call that may have effects; one that is bound waits instead, and is found here to be lost.
 """
 
 from __future__ import annotations
@@ -79,6 +79,8 @@ class DaskCalls(ClusterCalls):
             lost = {key: where for key, where in self._where.items() if where not in there}
             for key in lost:
                 del self._where[key]
+        if lost:
+            self._seen: float = 0.0  # no further call goes there
         for key, where in lost.items():
             self.answer(key, Lost(f"{why} ({where})"))
 

@@ -1,8 +1,8 @@
-"""Values as data, for workers that take orders from a store: nothing in the bytes can run when they are opened.
+"""Values as data, for workers that take orders from a store: nothing in the bytes can run when they are read.
 
-Numbers, texts, dates, containers and arrays are written down; classes, functions and all other objects are not.
-Objects that can be changed are numbered in the order in which they are met, on both sides, so that a value which
-holds one of the caller's objects says its number, and becomes that object again.
+Numbers, texts, dates, containers and arrays are written down; classes, functions and other objects are not.
+Objects that can be changed are numbered in the order in which they are met, on both sides, so that a value
+which holds one of the caller's objects says its number, and becomes that object again.
 """
 
 from __future__ import annotations
@@ -88,12 +88,19 @@ class Writer:
             return [kind.__name__, *self._elements(kind, value)]
         if kind is np.ndarray:
             return self._array(value)
-        if isinstance(value, np.generic) and value.dtype.type is kind:
+        if issubclass(kind, np.generic) and value.dtype.type is kind:
             return ["scalar", *_numbers_of(np.asarray(value))]
-        if kind is np.dtype or isinstance(value, np.dtype):
+        if issubclass(kind, np.dtype):
             return ["dtype", _dtype_name(value)]
-        if isinstance(value, type):
+        if issubclass(kind, type):
             return _class(value)
+        for name, (known, told, _) in forms.items():
+            if kind is known:
+                self._met(value)
+                return ["made", name, self.tree(told(value))]
+        return self._unchanging(value, kind)
+
+    def _unchanging(self, value: Any, kind: type) -> Tree:
         if kind is complex:
             return ["complex", value.real, value.imag]
         if kind in (range, slice):
@@ -106,10 +113,6 @@ class Writer:
             return ["timedelta", value.days, value.seconds, value.microseconds]
         if kind in _DATE_NAMES and getattr(value, "tzinfo", None) is None:
             return [_DATE_NAMES[kind], value.isoformat(), getattr(value, "fold", 0)]
-        for name, (known, told, _) in forms.items():
-            if kind is known:
-                self._met(value)
-                return ["made", name, self.tree(told(value))]
         raise StaysHere(f"{kind.__module__}.{kind.__qualname__} is no value that travels as data")
 
     def _elements(self, kind: type, inside: Any) -> list[Tree]:

@@ -1,4 +1,4 @@
-"""Calls on the workers of a Ray cluster: each is a task of Ray's, which Ray places, or on a node that is asked for."""
+"""Calls on the workers of a Ray cluster: each is a task of Ray's, on any node or on the one asked for."""
 
 from __future__ import annotations
 

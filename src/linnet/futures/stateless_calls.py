@@ -1,8 +1,8 @@
 """Calls on stateless workers: those that are ready go together as jobs, whose tasks are a call each.
 
-A call is made at least once: a worker that dies may have made it. A job has one worker, which the engine starts
-and which goes when the job is over, so a call takes as long as starting a process, and more. There are as
-many jobs at a time as the engine has workers, and calls that wait for one are shared out among the next.
+A call is made at least once: a worker that dies may have made it. A job has one worker, which the engine
+starts and which goes when the job is over, so a call takes as long as starting a process, and more. There are
+as many jobs at a time as the engine has workers, and calls that wait are shared out among the next.
 """
 
 from __future__ import annotations

@@ -1,0 +1,83 @@
+"""Every rule against JAX on the CPU: the calls of `derivative_cases`, run on `jax.numpy`.
+
+`make test-long` installs JAX (`tests/peers.txt`); nothing else needs it.
+"""
+
+from __future__ import annotations
+
+from types import CellType, FunctionType
+from typing import Any
+
+import derivative_cases
+import numpy as np
+import pytest
+from test_rules import cut, drawn
+
+import linnet as ln
+
+WITHOUT: frozenset[int] = frozenset()
+"""Calls without a counterpart there, by number: functions it lacks, assignments, values asked for."""
+
+
+class Namespace:
+    """Functions of Linnet and NumPy by their names, but JAX's."""
+
+    def __init__(self, jax_names: Any, plain: Any) -> None:
+        self._jax, self._plain = jax_names, plain
+
+    def __getattr__(self, name: str) -> Any:
+        if self._plain is ln:
+            if name in ("linalg", "fft"):
+                return Namespace(getattr(self._jax, name), None)
+            return getattr(self._jax, name)
+        own = getattr(self._plain, name, None)
+        return getattr(self._jax, name) if own is None or isinstance(own, np.ufunc) else own
+
+
+def in_jax(function: Any, jnp: Any) -> Any:
+    """A function of the cases, with JAX's functions in the place of Linnet's."""
+
+    def replaced(value: Any) -> Any:
+        for place, there in ((ln, jnp), (ln.linalg, jnp.linalg), (ln.fft, jnp.fft)):
+            name = getattr(value, "__name__", "")
+            if callable(value) and getattr(place, name, None) is value:
+                return getattr(there, name)
+        own = isinstance(value, FunctionType) and value.__globals__ is vars(derivative_cases)
+        return in_jax(value, jnp) if own and value is not function else value
+
+    swapped = replaced(function)
+    if swapped is not function:
+        return swapped
+    names = dict(function.__globals__)
+    names |= {name: replaced(names[name]) for name in function.__code__.co_names if name in names}
+    names |= {"ln": Namespace(jnp, ln), "np": Namespace(jnp, np)}
+    cells = tuple(CellType(replaced(each.cell_contents)) for each in function.__closure__ or ())
+    made = FunctionType(function.__code__, names, function.__name__, None, cells)
+    made.__defaults__ = tuple(map(replaced, function.__defaults__ or ()))
+    return made
+
+
+@pytest.mark.long
+@pytest.mark.needs("jax")
+@pytest.mark.parametrize(
+    "number", [number for number in range(len(derivative_cases.CASES)) if number not in WITHOUT]
+)
+def test_a_rule_gives_what_jax_gives(number: int):
+    import jax
+
+    jax.config.update("jax_platforms", "cpu")
+    jax.config.update("jax_enable_x64", True)
+    _, function, shapes = derivative_cases.CASES[number]
+    values = drawn(shapes, 0)
+    changes = drawn(tuple(np.shape(x) for x in values), 1)
+    there = in_jax(function, jax.numpy)
+    value, tangent = jax.jvp(there, tuple(map(jax.numpy.asarray, values)), tuple(changes))
+    _, pull = jax.vjp(there, *map(jax.numpy.asarray, values))
+    weight = np.random.default_rng(2).uniform(-1, 1, size=value.shape)
+    pulled = pull(jax.numpy.asarray(weight, value.dtype))
+    ours, slope = ln.jvp(function, tuple(cut(values, True)), tuple(changes))
+    _, back = ln.vjp(function, *cut(values, True))
+    np.testing.assert_allclose(ours, value, rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(slope, tangent, rtol=1e-8, atol=1e-9)
+    for mine, theirs in zip(back(weight), pulled, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-8, atol=1e-9)

@@ -29,6 +29,7 @@ test: dev system  ## install what tests need and run them
 	@$(pytest)
 
 test-long: dev system  ## also the tests that take minutes, with many more random examples
+	@$(python) -m pip install --quiet --requirement tests/peers.txt
 	@$(pytest) -m "long or not long" --hypothesis-profile=long --timeout=3600
 	@$(pytest) --nodes=3 tests/arrays
 

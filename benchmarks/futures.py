@@ -1,10 +1,13 @@
-"""Measures parallel functions on threads: a chain of diamonds, and what a future costs.
+"""Measures parallel functions on threads, in processes and on Ray: chains of diamonds, and what a future costs.
 
 Calls of 20 ms that release the lock, 25 diamonds of width 8 one after another, two workers: the best schedule
 takes 100 of these times. The same diamonds by hand on `ThreadPoolExecutor` are measured beside, since a
 machine that is not idle wakes sleepers late. CPU times are the least of several repetitions.
 
-    python benchmarks/futures.py [--json FILE]
+In processes the calls are 20 ms of pure Python, against the plain function. On Ray the same diamonds and the same
+independent calls are measured against `f.remote(...)` and `ray.get` by hand, on the same cluster, in turns.
+
+    python benchmarks/futures.py [--only threads|processes|ray] [--json FILE]
 """
 
 from __future__ import annotations
@@ -60,6 +63,20 @@ def submitted(pool: ThreadPoolExecutor) -> list[int]:
     return [each.result() for each in [pool.submit(same, i) for i in range(CALLS)]]
 
 
+def counted(x: float, turns: int) -> float:
+    for _ in range(turns):
+        x = x * 1.0000001 + 1e-9
+    return x + 1
+
+
+@ln.parallel
+def pure_diamonds(count: int, turns: int) -> float:
+    x = 0.0
+    for _ in range(count):
+        x = joined([counted(x + i, turns) for i in range(WIDTH)])
+    return x
+
+
 def least(clock: Callable[[], float], call: Callable[[], Any], repeats: int) -> float:
     """The least time of several."""
     found: list[float] = []
@@ -70,7 +87,68 @@ def least(clock: Callable[[], float], call: Callable[[], Any], repeats: int) -> 
     return min(found)
 
 
-def rows() -> list[Row]:
+def in_processes() -> list[Row]:
+    turns = 100_000
+    turns = int(turns * CALL / least(time.perf_counter, lambda: counted(0.0, turns), 5))
+    plain = least(time.perf_counter, lambda: pure_diamonds.function(DIAMONDS, turns), 2)
+    with ln.init(workers=WORKERS, processes=True):
+        assert pure_diamonds(3, 100) == pure_diamonds.function(3, 100)
+        ours = least(time.perf_counter, lambda: pure_diamonds(DIAMONDS, turns), 3)
+    return [
+        Row(
+            f"{DIAMONDS} diamonds of width {WIDTH} in pure Python, calls of 20 ms, {WORKERS} processes",
+            ">= 1.8 times the plain function",
+            f"{plain / ours:.2f} times",
+            plain / ours >= 1.8,
+            {"seconds": ours, "plain": plain},
+        )
+    ]
+
+
+def on_ray() -> list[Row]:
+    try:
+        import ray
+    except ImportError:
+        return []
+    from linnet.engines.ray import Ray
+
+    engine = Ray(workers=WORKERS)
+    remote_same, remote_measure = ray.remote(same), ray.remote(measure)
+
+    def calls_by_hand() -> list[int]:
+        return ray.get([remote_same.remote(i) for i in range(CALLS)])
+
+    def diamonds_by_hand() -> float:
+        x = 0.0
+        for _ in range(DIAMONDS):
+            x = joined(ray.get([remote_measure.remote(x + i) for i in range(WIDTH)]))
+        return x
+
+    found: list[Row] = []
+    with ln.init(engine):
+        for what, ours, theirs in (
+            (f"{CALLS:,} independent calls on Ray", lambda: independent(CALLS), calls_by_hand),
+            (f"{DIAMONDS} diamonds of 20 ms on Ray", lambda: diamonds(DIAMONDS), diamonds_by_hand),
+        ):
+            assert ours() == theirs()
+            times = [
+                (least(time.perf_counter, ours, 1), least(time.perf_counter, theirs, 1)) for _ in range(4)
+            ]
+            mine, hand = (min(each) for each in zip(*times, strict=True))
+            found.append(
+                Row(
+                    what,
+                    "<= 1.2 of the hand-written program",
+                    f"{mine / hand:.2f} ({mine:.2f} s, by hand {hand:.2f} s)",
+                    mine / hand <= 1.2,
+                    {"seconds": mine, "by_hand": hand},
+                )
+            )
+    engine.close()
+    return found
+
+
+def on_threads() -> list[Row]:
     best = DIAMONDS * WIDTH * CALL / WORKERS
     with ThreadPoolExecutor(WORKERS) as pool, ln.init(workers=WORKERS):
         assert diamonds(3) == diamonds.function(3)
@@ -99,8 +177,11 @@ def rows() -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
+    parser.add_argument("--only", choices=["threads", "processes", "ray"], help="measure this place alone")
     arguments = parser.parse_args()
-    show(rows(), "Futures", arguments.json)
+    places = {"threads": on_threads, "processes": in_processes, "ray": on_ray}
+    chosen = [arguments.only] if arguments.only else list(places)
+    show([row for each in chosen for row in places[each]()], "Futures", arguments.json)
 
 
 if __name__ == "__main__":

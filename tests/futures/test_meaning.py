@@ -489,3 +489,38 @@ def test_iterators_are_used_up_in_order():
         return found, taken(numbers), list(zip(found, map(inc, found), strict=True))
 
     assert program([1, 2, 3, 4, 5]) == program.function([1, 2, 3, 4, 5])
+
+
+def test_with_enters_and_leaves_in_the_order_of_the_program():
+    log = []
+
+    class Noted:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            log.append(f"enter {self.name}")
+            return [self.name]
+
+        def __exit__(self, kind, error, trace):
+            log.append(f"leave {self.name}, {kind.__name__ if kind else None}")
+            return kind is ZeroDivisionError
+
+    def inverse(x):
+        return 1 // x
+
+    def run(xs):
+        found = []
+        with Noted("a") as (first,), Noted("b"):
+            for x in xs:
+                found.append(inverse(x))
+            log.append("end")
+            return found, first
+        return found, len(found)
+
+    for xs in ([1, 2], [1, 0, 2]):
+        log.clear()
+        expected, noted = run(xs), list(log)
+        log.clear()
+        assert ln.parallel(run)(xs) == expected
+        assert log == noted

@@ -278,7 +278,6 @@ REFUSED = {
     "attribute": ("def f(x):\n    x.a = 1\n", "`x.a = ...` changes an object that others hold", 2),
     "augmented": ("def f(x):\n    x.a += 1\n", "`x.a = ...` changes an object that others hold", 2),
     "outside": ("import os\ndef f(x):\n    os.a = 1\n", "changes an object that others hold", 3),
-    "with": ("def f(x):\n    with x:\n        pass\n", "`with` is not part of the language", 2),
     "class": ("def f(x):\n    class A:\n        pass\n", "classes cannot be defined here", 2),
     "match": ("def f(x):\n    match x:\n        case 1:\n            pass\n", "write `if` and `elif`", 2),
     "walrus": ("def f(x):\n    return (y := x)\n", "assign in a statement before", 2),

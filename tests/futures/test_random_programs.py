@@ -101,7 +101,7 @@ class Writer:
 
     def program(self) -> str:
         self.lines = [
-            "def program(a, b, xs, logged, drawn):",
+            "def program(a, b, xs, logged, drawn, within):",
             "    c, ys, zs, d, total_, r = 0, [1, 2], xs, {0: 1}, 0, np.zeros(3)",
             "    def local(x):",
             "        y = inc(x)",
@@ -231,8 +231,13 @@ class Writer:
                 self.block(depth + 1, 1, loop=loop)
         elif choose < 0.86:
             self.loop(depth)
-        elif choose < 0.97:
+        elif choose < 0.94:
             self.attempt(depth, loop=loop)
+        elif choose < 0.97:
+            kept = self.random.choice(["", " as c", " as (a, b)"])
+            both = f"within({self.number(1)}), " if self.random.random() < 0.3 else ""
+            self.say(depth, f"with {both}within({self.number(2)}){kept}:")
+            self.block(depth + 1, 2, loop=loop)
         else:
             self.say(
                 depth,
@@ -300,9 +305,23 @@ def outcome(function: Any) -> tuple[Any, ...]:
     def drawn(x):
         return numbers.randrange(10) + x
 
+    class Within:
+        """Notes that it is entered and left, and keeps errors of one kind to itself."""
+
+        def __init__(self, x):
+            self.x = x
+
+        def __enter__(self):
+            log.append(("enter", self.x))
+            return (self.x, 1) if self.x % 2 else self.x
+
+        def __exit__(self, kind, error, trace):
+            log.append(("exit", kind, str(error)))
+            return kind is KeyError
+
     values = [3, 1]
     try:
-        value: Any = repr(function(1, 2, values, logged, drawn))
+        value: Any = repr(function(1, 2, values, logged, drawn, Within))
     except Exception as error:
         value = type(error), str(error), type(error.__context__)
     return value, log, values

@@ -23,10 +23,6 @@ _FOREIGN: dict[type[ast.AST], tuple[str, str]] = {
     ast.AsyncFunctionDef: ("`async` functions cannot run as futures", "write `def`"),
     ast.Global: ("`global` changes what others see", "return the value"),
     ast.ClassDef: ("classes cannot be defined here", "define the class outside the function"),
-    ast.With: (
-        "`with` is not part of the language",
-        "put the block into a function of its own, and call that",
-    ),
     ast.Match: ("`match` is not part of the language", "write `if` and `elif`"),
     ast.NamedExpr: ("`:=` is not part of the language", "assign in a statement before"),
     ast.TryStar: ("`except*` is not part of the language", "write `except`"),

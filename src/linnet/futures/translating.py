@@ -353,6 +353,25 @@ class _Translator(Expressions):
         self.looped = looped
         return [self.drained(node), self._at(ast.Try(body, handlers, orelse, final), node)]
 
+    def stmt_With(self, node: ast.With) -> list[ast.stmt]:
+        """Entering and leaving are effects: everything before is done, and the block's first error is known."""
+        looped, self.looped = self.looped, 0
+        self.guarded += 1
+        body = self._with(node.items, node)
+        self.guarded -= 1
+        self.looped = looped
+        return body
+
+    def _with(self, items: list[ast.withitem], node: ast.With) -> list[ast.stmt]:
+        if not items:
+            return self.block(node.body)
+        item, name = items[0], self.temporary()
+        manager = self.rt("leave", node, self.expr(item.context_expr), line=False)
+        bound = [] if item.optional_vars is None else self.store(item.optional_vars, self.load(name), node)
+        inside = self._guard([*bound, *self._with(items[1:], node)], node, ast.Constant(True))
+        entered = ast.withitem(manager, ast.Name(name, ast.Store()))
+        return [self._at(ast.With([entered], inside), node)]
+
     def _guard(self, body: list[ast.stmt], node: ast.AST, caught: ast.expr) -> list[ast.stmt]:
         """Statements whose first error, in the order of the program, is raised; at their end all is done.
 

@@ -1,11 +1,11 @@
-"""Measures parallel functions on threads, in processes and on Ray: chains of diamonds, and what a future costs.
+"""Measures parallel functions on threads, in processes and on Ray: diamonds, and what a future costs.
 
 Calls of 20 ms that release the lock, 25 diamonds of width 8 one after another, two workers: the best schedule
 takes 100 of these times. The same diamonds by hand on `ThreadPoolExecutor` are measured beside, since a
 machine that is not idle wakes sleepers late. CPU times are the least of several repetitions.
 
-In processes the calls are 20 ms of pure Python, against the plain function. On Ray the same diamonds and the same
-independent calls are measured against `f.remote(...)` and `ray.get` by hand, on the same cluster, in turns.
+In processes the calls are 20 ms of pure Python, against the plain function. On Ray the same diamonds and the
+same independent calls are measured against `f.remote(...)` and `ray.get` by hand, on one cluster, in turns.
 
     python benchmarks/futures.py [--only threads|processes|ray] [--json FILE]
 """

@@ -513,7 +513,7 @@ def test_with_enters_and_leaves_in_the_order_of_the_program():
         found = []
         with Noted("a") as (first,), Noted("b"):
             for x in xs:
-                found.append(inverse(x))
+                found += [inverse(x)]
             log.append("end")
             return found, first
         return found, len(found)

@@ -48,6 +48,23 @@ def test_recursion_never_deadlocks_and_ends_where_pythons_does(engine):
             down_with_effects(5000)
 
 
+@ln.parallel
+def down_inside(n):
+    def inner(k):
+        return 0 if k == 0 else abs(inner(k - 1)) + 1
+
+    again = lambda k: again(k - 1) + 1 if k else inner(0)  # noqa: E731
+    return inner(n), again(n)
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=str)
+def test_functions_inside_reach_the_depth_they_reach_in_python(engine):
+    with ln.init(engine):
+        assert down_inside(940) == (940, 940)
+        with pytest.raises(RecursionError):
+            down_inside(5000)
+
+
 def test_submit_gives_a_future():
     future = fibonacci.submit(8)
     assert isinstance(future, ln.Future)

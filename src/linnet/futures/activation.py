@@ -32,6 +32,8 @@ from linnet.futures.plain import ATOMS, INSIDE, NUMBERS, Survey, is_plain, regis
 from linnet.futures.pure_names import CHANGING, CREATION, LOOPING, METHODS, SLEEP, may_write
 from linnet.futures.scheduler import DONE, MAY_TRAVEL, Task
 
+_DEEP = 100
+"""After so many functions inside, each called by the one before, another thread takes over, for its stack."""
 _SMALL = 1 << 16
 """NumPy's functions on so many bytes are called at once."""
 
@@ -255,10 +257,14 @@ class Activation(Order):
             f = self.value(f)
         if type(f) is FunctionType and f.__code__ in INSIDE:
             self.inlining = True
+            self.inside += 1
             try:
+                if self.inside % _DEEP == 0:
+                    return self.further(f, args, keywords)
                 return f(*args, **keywords)
             finally:
                 self.inlining = False
+                self.inside -= 1
         kind = purity.kind_of(f)
         if kind == purity.ORDERED:
             return self.in_order(f, args, keywords)

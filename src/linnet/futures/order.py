@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import contextvars
 import sys
+import threading
 from collections import deque
+from concurrent.futures import CancelledError
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
+from linnet.engines.pool import POOL
 from linnet.futures.plain import ATOMS, INSIDE, Survey, is_plain, surveyed
-from linnet.futures.scheduler import DONE, Scheduler, Task, fill
+from linnet.futures.scheduler import DONE, Scheduler, Task, fill, here
 from linnet.futures.tracebacks import without_ours
 
 PENDING = 1000
@@ -44,6 +47,10 @@ class Order:
         """Containers that were made here, and that nobody else has."""
         self.inlining = False
         """Whether the function inside that is entered next was called by a statement."""
+        self.inside = 0
+        """How many functions inside are being called, each by the one before."""
+        self.broken = False
+        """Whether whoever called the function does not wait any more: nothing of it goes on."""
         self.failed: BaseException | None = None
         """The error that surfaced."""
         self.trace: TracebackType | None = None
@@ -56,8 +63,43 @@ class Order:
 
     # ------------------------------------------------------------------ tasks in program order
 
+    def further(self, f: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Call a function inside on another thread, whose stack is empty, as if it were this one."""
+        if self.depth + self.inside >= sys.getrecursionlimit():
+            raise RecursionError("maximum recursion depth exceeded")
+        worker, depth, context = here.scheduler, here.depth, contextvars.copy_context()
+        gate = threading.Lock()
+        gate.acquire()
+        found: list[Any] = [None, None]
+
+        def go() -> None:
+            before = here.scheduler, here.depth, here.activation, here.nested
+            here.scheduler, here.depth, here.activation, here.nested = worker, depth, self, 0
+            try:
+                found[0] = context.run(f, *args, **keywords)
+            except BaseException as error:
+                found[1] = error
+            finally:
+                here.scheduler, here.depth, here.activation, here.nested = before
+                gate.release()
+
+        POOL.start(go)
+        try:
+            gate.acquire()
+        except BaseException:
+            self.broken = True
+            raise
+        value, error = found
+        if error is not None:
+            try:
+                raise error
+            finally:
+                del error, found
+        return value
+
     def issue(self, task: Task, found: Survey, line: int) -> Task:
         """Let a task run by itself."""
+        self._go_on()
         task.line, task.depth, task.context = line, self.depth + 1, self.context
         if found.fills:
             task.fills = found.fills
@@ -89,8 +131,13 @@ class Order:
             raise self.failed
         self.order.popleft()
 
+    def _go_on(self) -> None:
+        if self.broken:
+            raise CancelledError("the function was interrupted")
+
     def drain(self) -> None:
         """Wait for everything so far."""
+        self._go_on()
         order = self.order
         while order:
             self._retire()

@@ -354,7 +354,7 @@ class _Translator(Expressions):
         return [self.drained(node), self._at(ast.Try(body, handlers, orelse, final), node)]
 
     def stmt_With(self, node: ast.With) -> list[ast.stmt]:
-        """Entering and leaving are effects: everything before is done, and the block's first error is known."""
+        """Entering and leaving are effects: what comes before is done, the block's first error is known."""
         looped, self.looped = self.looped, 0
         self.guarded += 1
         body = self._with(node.items, node)

@@ -120,7 +120,11 @@ def test_what_could_run_is_not_written(value):
 
 
 def test_a_worker_with_another_version_of_what_is_read_makes_no_call(monkeypatch):
+    from linnet.kernels.arrays import user_functions
+
+    monkeypatch.setattr(user_functions, "_allowed", {"calls_conformance"})
     letter, _ = named_calls.packed(Call(conformance.scaled, (3,), {}, True))
+    assert _answered(letter) == [named_calls.VALUE, 6]
     monkeypatch.setattr(conformance, "SCALE", 7)
     assert _answered(letter)[0] == named_calls.STAYS
     assert "another version" in _answered(letter)[1]

@@ -162,5 +162,5 @@ def check_node(node: Any, runs_it: Scheduler) -> None:
     nodes = outside.carrier.nodes if isinstance(outside, Elsewhere) else 1
     if node is None or (type(node) is int and 0 <= node < nodes):
         return
-    there = "one node, whose number is 0" if nodes == 1 else f"nodes 0 to {nodes - 1}"
+    there = "this machine, which is node 0" if nodes == 1 else f"nodes 0 to {nodes - 1}"
     raise InputError(f"node={node!r}: calls run on {there}")

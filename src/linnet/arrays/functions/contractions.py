@@ -66,7 +66,7 @@ def _of_durations(function: F) -> F:
 
     @functools.wraps(function)
     def call(a: Any, b: Any, *others: Any, **keywords: Any) -> Any:
-        pair = [each if isinstance(each, ArrayBase) else wrap(as_node(each)) for each in (a, b)]
+        pair: list[Any] = [each if isinstance(each, ArrayBase) else wrap(as_node(each)) for each in (a, b)]
         if "m" not in [each.dtype.kind for each in pair] or not all(each.ndim for each in pair):
             return function(a, b, *others, **keywords)
         return _by_counts(functools.partial(function, **keywords), *pair, *others)

@@ -40,6 +40,9 @@ def elementwise(dice: Dice, a: NDArray[Any]) -> Call:
     return Call(function, [dice.other(a) for _ in range(function.nin - 1)])
 
 
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+
+
 def elementwise_out(dice: Dice, a: NDArray[Any]) -> Call:
     """With `out=`, `where=`, `dtype=`, `casting=`."""
     ufunc = dice.pick([each for each in UFUNCS if each.nout == 1])
@@ -57,6 +60,10 @@ def elementwise_out(dice: Dice, a: NDArray[Any]) -> Call:
         return out
 
     others = [dice.other(a) for _ in range(ufunc.nin - 1)]
+    if ufunc in COMPARISONS and any(type(each) is int for each in others):
+        mask = (
+            True  # NumPy 2.4 crashes: np.equal(np.uint64([2]), -2, out=np.array([0]), where=np.array([True]))
+        )
     return Call(called, [target, mask, *others], keywords, ufunc.__name__)
 
 

@@ -185,3 +185,10 @@ def test_infinite_matrices_have_no_least_squares_and_no_condition(value: float) 
         ln.compute(ln.linalg.lstsq(ln.asarray(matrix), np.ones(2)))
     with pytest.raises(np.linalg.LinAlgError, match="not finite"):
         ln.linalg.svdvals(ln.asarray(np.pad(matrix, 2), chunks=2)).compute()
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_comparing_with_numbers_beyond_the_dtype_under_a_mask(chunks: int) -> None:
+    x = ln.asarray(np.array([2, 3], "u8"), chunks=chunks)  # NumPy 2.4 itself crashes here
+    out = ln.asarray(np.array([5, 5]), chunks=chunks)
+    assert np.less(-2, x, out=out, where=np.array([True, False])).compute().tolist() == [1, 5]

@@ -64,6 +64,38 @@ def test_a_dask_array_is_computed_block_by_block_when_tiles_are_asked_for() -> N
     assert sorted(asked[1:]) == [(0, 0), (0, 1), (1, 0), (1, 1)]
 
 
+MIXED: list[Any] = [
+    lambda x, d: x + d,
+    lambda x, d: d + x,
+    lambda x, d: d >= x,
+    lambda x, d: x @ d,
+    lambda x, d: np.subtract(d, x),
+    lambda x, d: np.concatenate([x, d]),
+    lambda x, d: np.where(x > 2, d, x),
+]
+
+
+@pytest.mark.needs("dask")
+@pytest.mark.parametrize("function", MIXED)
+@pytest.mark.parametrize("chunks", [2, -1])
+def test_arrays_of_dask_are_operands_and_stay_lazy(function: Any, chunks: int) -> None:
+    import dask.array as da
+
+    computed: list[int] = []
+
+    def noted(block: Any) -> Any:
+        computed.append(len(block))
+        return block
+
+    numbers = np.arange(6.0)
+    blocks = da.from_array(numbers * 2, chunks=3).map_blocks(noted, meta=numbers[:0])
+    made = function(ln.asarray(numbers, chunks=chunks), blocks)
+    assert isinstance(made, ln.Array)
+    assert not computed
+    np.testing.assert_array_equal(made.compute(), function(numbers, numbers * 2))
+    assert computed
+
+
 @pytest.mark.needs("dask")
 def test_dask_blocks_of_unknown_length_are_learnt() -> None:
     import dask.array as da

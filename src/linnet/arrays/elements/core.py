@@ -31,6 +31,9 @@ FOREIGN: dict[str, Callable[[Any, Any], Any]] = {}
 """By the package of an object's type: what makes an array of it, given the object and `chunks=`; None if
 it is no array. Rooms above put these in."""
 
+LAZY = ("cubed", "dask")
+"""Packages whose arrays become operands without being computed."""
+
 SCALARS = (bool, int, float, complex)
 NUMBERS = frozenset([*SCALARS, np.bool, *(np.dtype(code).type for code in "bhilqBHILQefdgFDG")])
 """Types of numbers: Python's, and NumPy's."""
@@ -106,12 +109,20 @@ def as_node(obj: Any, dtype: Any = None) -> Node:
         return obj.__node__
     if is_future(obj):
         return as_node(obj.result(), dtype)
+    if (lazy := from_lazy(obj)) is not None:
+        return lazy.__node__
     if is_masked(obj):
         raise TypeError(
             "arrays with masked elements are not supported; fill them (x.filled(value)), or give ~x.mask as "
             "where= to a function that takes it"
         )
     return Source(checked(as_read(obj, dtype)))
+
+
+def from_lazy(obj: Any) -> Any:
+    """Our array of one of another lazy library's, which is not computed for it; None of anything else."""
+    package = type(obj).__module__.partition(".")[0]
+    return FOREIGN[package](obj, None) if package in LAZY and package in FOREIGN else None
 
 
 def is_masked(obj: Any) -> bool:
@@ -152,6 +163,8 @@ def _plain(item: Any, times: int, given: list[NDArray[Any]]) -> Any:
             raise _Large
         if not is_fixed(item):
             given.append(item)
+    elif kind.__module__.partition(".")[0] in LAZY:
+        raise _Large
     return item
 
 

@@ -1,8 +1,8 @@
 """What stands beside an array in `x + other` and `x == other`: NumPy's rules for both.
 
 Arrays, numbers and whatever NumPy makes an array of take part. Objects that bring ufuncs of their own
-(labelled arrays, masked ones, columns of tables) do the work themselves. Only `==` and `!=` answer for
-text, None and other things that no number equals.
+(labelled arrays, masked ones, columns of tables) do the work themselves; lazy arrays of other libraries
+become ours, and stay lazy. Only `==` and `!=` answer for text, None and other things that no number equals.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.arrays.elements import elementwise
-from linnet.arrays.elements.core import NUMBERS, SCALARS, ArrayBase, checked, is_future, wrap
+from linnet.arrays.elements.core import NUMBERS, SCALARS, ArrayBase, checked, from_lazy, is_future, wrap
 from linnet.arrays.elements.python_times import TIMES
 from linnet.arrays.expression.builders import filled
 
@@ -41,7 +41,8 @@ def taken(other: Any) -> Any:
     if isinstance(other, np.ndarray):
         return other if kind.__array_priority__ <= 0 else NotImplemented
     if hasattr(kind, "__array_ufunc__") or getattr(kind, "__array_priority__", 0) > PRIORITY:
-        return NotImplemented
+        lazy = from_lazy(other)
+        return NotImplemented if lazy is None else lazy
     return np.asarray(other)
 
 

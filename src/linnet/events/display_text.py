@@ -48,6 +48,7 @@ class Shown:
     written: int = 0
     memory: int = 0
     running: int = 0
+    dollars: float = 0.0
     visible: bool = False
     told: float = 0.0
     """When the last line of it was written."""
@@ -61,7 +62,7 @@ class Shown:
         """How far it is now."""
         self.done, self.at, self.tasks = event.done, event.at, event.tasks
         self.read, self.written, self.memory = event.read, event.written, event.memory
-        self.running = event.running
+        self.running, self.dollars = event.running, event.dollars
         self.workers = event.workers or self.workers
 
     @property
@@ -101,6 +102,8 @@ class Shown:
         found.append(f"{self.workers} worker{'s' if self.workers != 1 else ''}")
         if self.memory:
             found.append(f"{short_bytes(self.memory)} of memory")
+        if self.dollars:
+            found.append(f"{self.dollars:.4g} dollars")
         if self.left is not None and self.done < self.tasks:
             found.append(f"{short_time(self.left)} left")
         return found

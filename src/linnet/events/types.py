@@ -60,6 +60,8 @@ class Progress(Event):
     """Bytes of results up to now, as far as they are counted."""
     memory: int = field(default=0, repr=False)
     """Resident memory of the process, where tasks run in it; 0: not known."""
+    dollars: float = field(default=0.0, repr=False)
+    """Money spent up to now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from linnet.errors import FileMissingError, InputError, JobError
+from linnet.fleet.bag_events import ToldBag
 from linnet.fleet.controller import Controller, Search, stored_offers
 from linnet.fleet.fleet import Fleet
 from linnet.fleet.planning import Plan, make_plan
@@ -25,6 +26,8 @@ from linnet.fleet.state import State
 from linnet.fleet.status import Status
 from linnet.fleet.storage import Storage, check_format
 from linnet.fleet.table import COLUMNS, Table
+from linnet.reports.html_facts import facts_as_html
+from linnet.reports.registry import register
 
 
 class Bag:
@@ -275,6 +278,8 @@ class Bag:
         """Run it; `again`: whoever asked for its end before does not count any more."""
         self._create()
         self.storage.lock()
+        register("bag", self.folder.name, str(self.folder))
+        told = ToldBag(f"bag {self.folder.name}", fleet, progress)
         try:
             if again:
                 (self.folder / "cancel").unlink(missing_ok=True)
@@ -283,10 +288,11 @@ class Bag:
             controller = Controller(
                 self.storage, self.program, rules, fleet, inputs=inputs, rule=_rule(self.rules.stop),
                 search=self.search, seed=self.seed, saver=self.saver,
-                progress=None if progress is None else _Progress(progress, self),
+                progress=_Progress(told, self),
             )  # fmt: skip
             controller.run()
         finally:
+            told.end()
             self.storage.unlock()
         return self
 
@@ -435,6 +441,14 @@ class Bag:
 
     def __repr__(self) -> str:
         return f"<Bag of {self._count()} jobs in {self.folder}>"
+
+    def _repr_html_(self) -> str:
+        told = {"folder": str(self.folder), "jobs": f"{self._count():,}"}
+        if not self.storage.exists:
+            return facts_as_html("Bag", told)
+        status = self.status(estimate=False)
+        told |= {"state": status.state, "done": f"{status.done:,}", "cost": f"{status.cost:.4g} dollars"}
+        return facts_as_html("Bag", told, status.done / max(status.jobs, 1))
 
 
 class _Progress:

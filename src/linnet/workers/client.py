@@ -19,6 +19,7 @@ from linnet.errors import (
 from linnet.events import Event
 from linnet.events.recording import from_json
 from linnet.programs import BoundProgram
+from linnet.reports.html_facts import facts_as_html
 from linnet.reports.registry import forget
 from linnet.tiles import Index, Tile, TiledArray
 from linnet.workers.address import Address, default_store
@@ -324,6 +325,15 @@ class Job:
 
     def __repr__(self) -> str:
         return f"Job({self.address!r})"
+
+    def _repr_html_(self) -> str:
+        try:
+            progress = self.progress()
+        except LinnetError as error:
+            return facts_as_html("Job", {"address": self.address, "problem": str(error)})
+        told = {"program": self._spec.program.name, "state": progress.state, "address": self.address}
+        told |= {"tasks": f"{progress.done:,} of {progress.total:,}", "workers": f"{progress.workers}"}
+        return facts_as_html("Job", told, progress.done / max(progress.total, 1))
 
 
 def submit(

@@ -292,14 +292,28 @@ def __getattr__(name: str) -> Any:
 def _near(name: str) -> str:
     """What was meant, perhaps."""
     from difflib import get_close_matches
-    from importlib import import_module
 
     if name.startswith("_"):
         return ""
     known = {each: f"ln.{each}" for each in __all__}
-    for room in ("linalg", "random", "fft", "stats"):
-        inside = import_module(f"linnet.{room}").__all__
-        known.update({each: f"ln.{room}.{each}" for each in inside if each not in known})
+    for each in [
+        "cholesky",
+        "lu",
+        "qr",
+        "svd",
+        "svdvals",
+        "eigh",
+        "eigvalsh",
+        "solve",
+        "lstsq",
+        "inv",
+        "pinv",
+        "det",
+        "slogdet",
+        "norm",
+    ]:
+        known.setdefault(each, f"ln.linalg.{each}")
+    known["default_rng"] = "ln.random.default_rng"
     found = get_close_matches(name, known, n=1, cutoff=0.75)
     return f"; did you mean {known[found[0]]}?" if found else ""
 

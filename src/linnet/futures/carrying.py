@@ -43,7 +43,8 @@ class ClusterCalls(ABC):
         self._refresh(engine)
         engine.keep(self)
         weakref.finalize(self, self._inbox.put, None)
-        threading.Thread(target=_listen, args=(weakref.ref(self), self._inbox), daemon=True).start()
+        listening = weakref.ref(self), self._inbox, self.look_every
+        threading.Thread(target=_listen, args=listening, daemon=True).start()
 
     @property
     def nodes(self) -> int:
@@ -112,9 +113,8 @@ class ClusterCalls(ABC):
             answered(EngineClosedError("the engine was closed while the call ran"))
 
 
-def _listen(owner: weakref.ref[ClusterCalls], inbox: queue.SimpleQueue[Any]) -> None:
+def _listen(owner: weakref.ref[ClusterCalls], inbox: queue.SimpleQueue[Any], wait: float | None) -> None:
     """Open what comes until nobody has the carrier any more."""
-    wait = None
     while True:
         try:
             heard = [inbox.get(timeout=wait)]
@@ -128,7 +128,6 @@ def _listen(owner: weakref.ref[ClusterCalls], inbox: queue.SimpleQueue[Any]) -> 
         opened = [each for each in heard if each is not None]
         if opened:
             carrier.open(opened)
-        elif not heard:
+        elif not heard and carrier._flying:
             carrier.look()
-        wait = carrier.look_every if carrier._flying else None
         del carrier, heard, opened

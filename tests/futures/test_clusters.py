@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 
 import pytest
 from calls_conformance import OutsideConformance, dies_in_a_call, dies_once_in_a_call, process, square
@@ -13,6 +14,14 @@ import linnet as ln
 
 class ClusterConformance(OutsideConformance):
     """What Ray and Dask have in common."""
+
+    @staticmethod
+    def wait_for_nodes(engine):
+        """Until there are two nodes again, after tests that kill workers."""
+        end = time.monotonic() + 60
+        while len(engine.nodes()) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+        time.sleep(1.1)  # calls look at the cluster once a second
 
     def test_a_pure_call_is_made_again_where_its_worker_dies(self, engine, tmp_path):
         with ln.init(engine):
@@ -31,6 +40,7 @@ class ClusterConformance(OutsideConformance):
 
     def test_a_node_is_where_the_call_runs(self, engine):
         with ln.init(engine):
+            self.wait_for_nodes(engine)
             places = [ln.submit_call(self.place, node=node) for node in (0, 1, 1, 0)]
             a, b, c, d = [each.result(120) for each in places]
             assert a == d != b == c
@@ -40,8 +50,6 @@ class ClusterConformance(OutsideConformance):
     def test_closing_tells_who_waits(self, engine):
         again = self.another(engine)
         with ln.init(again):
-            import time
-
             future = ln.submit_call(time.sleep, 3)
             again.close()
             with pytest.raises(ln.EngineClosedError):

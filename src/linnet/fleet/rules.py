@@ -81,7 +81,7 @@ class Rules:
 
 
 def _is_number(given: object) -> bool:
-    return isinstance(given, Real) and not isinstance(given, bool)
+    return not isinstance(given, bool) and isinstance(given, Real)
 
 
 def _whole(name: str, given: object, least: int) -> None:

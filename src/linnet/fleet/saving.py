@@ -188,7 +188,7 @@ class Saver:
             return given
         if given == "criu":
             return cls.criu()
-        if not isinstance(given, Mapping) or given.keys() != {"save", "restore"}:
+        if not isinstance(given, Mapping) or set(given) != {"save", "restore"}:
             raise InputError(f'saver={given!r}: give "criu", or commands under `save` and `restore`')
         return cls(given["save"], given["restore"])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from linnet.errors import InputError
 
@@ -84,7 +84,7 @@ class Trials:
 
 
 def _value(result: Any) -> Any:
-    return result["value"] if isinstance(result, Mapping) else result
+    return cast("Any", result)["value"] if isinstance(result, Mapping) else result
 
 
 def _failed_state() -> Any:
@@ -93,4 +93,4 @@ def _failed_state() -> Any:
         from optuna.trial import TrialState  # pyright: ignore
     except ImportError:
         return "FAIL"
-    return TrialState.FAIL  # pyright: ignore
+    return cast("Any", TrialState).FAIL

@@ -149,7 +149,11 @@ _JOBS = {
 }
 """What `submit` takes and returns, and where it is."""
 
-_WATCHING = {"progress": "linnet.events.showing", "report": "linnet.session.reporting"}
+_WATCHING = {
+    "dashboard": "linnet.session.reporting",
+    "progress": "linnet.events.showing",
+    "report": "linnet.session.reporting",
+}
 """What shows runs to people, and where it is."""
 
 _FUTURES = frozenset({"Future", "as_completed", "map", "parallel", "pure", "submit_call"})
@@ -261,8 +265,6 @@ def __getattr__(name: str) -> Any:
         return import_module("linnet.session").init
     if name in _FUTURES:
         return getattr(import_module("linnet.futures"), "map_calls" if name == "map" else name)
-    if name == "dashboard":
-        return import_module("linnet.session.session").watched_by_page
     if name in _WATCHING:
         return getattr(import_module(_WATCHING[name]), name)
     if name in _JOBS:
@@ -296,22 +298,8 @@ def _near(name: str) -> str:
     if name.startswith("_"):
         return ""
     known = {each: f"ln.{each}" for each in __all__}
-    for each in [
-        "cholesky",
-        "lu",
-        "qr",
-        "svd",
-        "svdvals",
-        "eigh",
-        "eigvalsh",
-        "solve",
-        "lstsq",
-        "inv",
-        "pinv",
-        "det",
-        "slogdet",
-        "norm",
-    ]:
+    of_matrices = "cholesky det eigh eigvalsh inv lstsq lu norm pinv qr slogdet solve svd svdvals"
+    for each in of_matrices.split():
         known.setdefault(each, f"ln.linalg.{each}")
     known["default_rng"] = "ln.random.default_rng"
     found = get_close_matches(name, known, n=1, cutoff=0.75)

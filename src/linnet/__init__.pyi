@@ -403,8 +403,8 @@ from linnet.programs.grammar import Task as Task
 from linnet.programs.grammar import Temp as Temp
 from linnet.programs.program import TileProgram as TileProgram
 from linnet.programs.program import tile_program as tile_program
+from linnet.session.reporting import dashboard as dashboard
 from linnet.session.reporting import report as report
-from linnet.session.session import dashboard as dashboard
 from linnet.session.session import init as init
 from linnet.sparse_arrays.making import sparse as sparse
 from linnet.tiles.keys import TileKey as TileKey

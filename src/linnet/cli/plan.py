@@ -61,7 +61,7 @@ class Planning:
 
     def __init__(self, cluster: Cluster, as_json: bool) -> None:
         self.cluster = cluster
-        self.memory: int = cluster.nodes[0].memory or total_memory()
+        self.memory: int | None = cluster.nodes[0].memory or total_memory()
         """Of a node; results take none, since nobody writes to them."""
         self.plans = 0
         """How many were told."""

@@ -57,7 +57,8 @@ def run(
         made: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
         stack.enter_context(_watched(progress, report, str(script)))
         stack.callback(made.close)
-        stack.callback(init(Watched(made)).close)  # for all threads of the script
+        watched: Any = Watched(made)
+        stack.callback(init(watched).close)  # for all threads of the script
         run_to_its_end(script)
         if checkpoint is not None:
             made.forget()

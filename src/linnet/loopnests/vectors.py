@@ -116,8 +116,8 @@ def cast(vector: Vector, dtype: np.dtype[Any]) -> Vector:
             raise Overflow
     if vector.is_number:
         return Vector(np.asarray(vector.data).astype(dtype))
-    data = vector.data if vector.data.dtype == dtype else vector.data.astype(dtype)
-    return Vector(data, vector.axes)
+    data: Any = vector.data
+    return Vector(data if data.dtype == dtype else data.astype(dtype), vector.axes)
 
 
 def plain_as(vector: Vector, kind: str) -> Vector:

@@ -71,9 +71,13 @@ class Report:
                 lines.append(f"    {human(read)} read, {human(written)} written by tasks")
         return "\n".join(lines)
 
-    def _repr_html_(self) -> str:
+    def framed(self) -> str:
+        """The page in a frame, for notebooks."""
         page = html.escape(self.html(), quote=True)
         return f'<iframe srcdoc="{page}" style="width:100%;height:640px;border:0"></iframe>'
+
+    def _repr_html_(self) -> str:
+        return self.framed()
 
     def __repr__(self) -> str:
         return f"Report({self.data['title']!r}, {len(self.data['jobs'])} runs)"

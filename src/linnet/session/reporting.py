@@ -7,7 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from linnet.planning.workload import Workload
 from linnet.reports import Report, described
 from linnet.tiles import human
 from linnet.tiles.amounts import total_memory
+
+if TYPE_CHECKING:
+    from linnet.webpage import Dashboard
 
 _MANY = 300_000
 """Tasks of the largest program of which operations are counted."""
@@ -79,6 +82,27 @@ def recording(path: str | os.PathLike[str], title: str) -> Generator[None]:
         report(path, title=title)
 
 
+def dashboard(*, host: str = "127.0.0.1", port: int = 0) -> Dashboard:
+    """Serve a page that shows what runs in this process, live, on whichever engine.
+
+    It has the workers and who was busy when, tiles as a factorisation makes them, memory against the budget,
+    speed, kernels and failures. It needs the extra `dashboard`.
+
+    Parameters
+    ----------
+    host : where to listen; elsewhere than on this machine the page needs its token, too
+    port : 0 takes a free one
+
+    Returns
+    -------
+    Dashboard
+        A context manager with the `address` of the page and the `token` that cancelling needs.
+    """
+    from linnet.webpage import dashboard as served
+
+    return served(host=host, port=port, known=known_of)
+
+
 def known_of(job: JobRecord) -> dict[str, Any]:
     """What the program of a job tells: operations in all and of each kernel, and bytes of inputs and results.
 
@@ -89,7 +113,7 @@ def known_of(job: JobRecord) -> dict[str, Any]:
         return about["known"]
     bound, cuts = about.get("bound"), about.get("cuts")
     found: dict[str, Any] = {}
-    if bound is not None and job.tasks <= _MANY:
+    if bound is not None and cuts is not None and job.tasks <= _MANY:
         try:
             work = Workload.of(bound, cuts.inputs())
         except Exception:  # a program whose kernels declare too little; its report has fewer numbers
@@ -116,6 +140,6 @@ def product_rate() -> float:
     best = np.inf
     for _ in range(3):
         begun = time.perf_counter()
-        a @ a
+        np.matmul(a, a)
         best = min(best, time.perf_counter() - begun)
     return 2.0 * _SIDE**3 / best

@@ -166,7 +166,9 @@ def init(
     set_for_engine(made, checked(progress))
     session = Session(made, closes_engine=made is not engine)
     if dashboard is not False:
-        session.dashboard = watched_by_page(port=0 if dashboard is True else dashboard)
+        from linnet.session.reporting import dashboard as served
+
+        session.dashboard = served(port=0 if dashboard is True else dashboard)
         atexit.register(session._end_with_process)
     if made is not engine:
         # Registered now, after what the engine's library registered when it was imported: so it comes first.
@@ -174,28 +176,6 @@ def init(
     with _lock:
         _of_process = (*_of_process, session)
     return session
-
-
-def watched_by_page(*, host: str = "127.0.0.1", port: int = 0) -> Dashboard:
-    """Serve a page that shows what runs in this process, live, on whichever engine.
-
-    It has the workers and who was busy when, tiles as a factorisation makes them, memory against the budget,
-    speed, kernels and failures. It needs the extra `dashboard`.
-
-    Parameters
-    ----------
-    host : where to listen; elsewhere than on this machine the page needs its token, too
-    port : 0 takes a free one
-
-    Returns
-    -------
-    Dashboard
-        A context manager with the `address` of the page and the `token` that cancelling needs.
-    """
-    from linnet.session.reporting import known_of
-    from linnet.webpage import dashboard
-
-    return dashboard(host=host, port=port, known=known_of)
 
 
 def current_engine() -> Engine:

@@ -104,7 +104,7 @@ class Report:
         return target
 
     def _repr_html_(self) -> str:
-        return Page(self.data())._repr_html_()
+        return Page(self.data()).framed()
 
     def _most_workers(self) -> int:
         return max([each.workers for each in self.trace], default=len(self.workers))

@@ -386,7 +386,8 @@ def _cond(a: Array, *, smallest: bool) -> Array:
     if values.ndim == 1 and 0 < values[-1] < np.inf:  # what may be out of the way is not
         return values[-1:] / values[:1] if smallest else values[:1] / values[-1:]
     found = condition_from(values, smallest)
-    without_nan = ~np.isnan(a).any(axis=(-2, -1))[..., None]  # then what is not finite counts as singular
+    # Without a NaN, what is not finite counts as singular.
+    without_nan = ~np.isnan(a).any(axis=(-2, -1), keepdims=True)[..., 0]
     return np.where(np.isnan(found) & without_nan, found.dtype.type(np.inf), found)
 
 

@@ -11,6 +11,10 @@ from linnet.errors import InputError
 class Trials:
     """Jobs that a study of Optuna asks for, as `Bag(search=…)` wants them.
 
+    Jobs that fail, or are stopped as hopeless, are told as failed trials. A bag that goes on in another
+    process needs a study that stored its trials (`create_study(storage=…, load_if_exists=True)`). It is
+    told what became of them by their numbers.
+
     Parameters
     ----------
     study : an `optuna.Study`, or an object with the same `ask()` and `tell(trial, …)`
@@ -19,10 +23,6 @@ class Trials:
     count : how many jobs, in all
     value : a function from the result of a job to what the study is told; by default the result itself, or
         its "value" if it is a dictionary
-
-    Jobs that fail, or are stopped as hopeless, are told as failed trials. A bag that goes on in another
-    process needs a study that stored its trials (`create_study(storage=…, load_if_exists=True)`). It is
-    told what became of them by their numbers.
 
     Examples
     --------

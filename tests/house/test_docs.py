@@ -45,6 +45,7 @@ def test_the_examples_run(page: Path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("builder", ["dummy", pytest.param("html", marks=pytest.mark.long)])
 def test_the_documentation_builds_without_a_warning(builder: str, tmp_path: Path):
     """Most of the time goes into writing pages: the ordinary run reads them all and follows their links."""

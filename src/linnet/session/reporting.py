@@ -14,7 +14,6 @@ import numpy as np
 from linnet.events import TaskFinished, TaskReady, TileDropped, TileWritten
 from linnet.events.record import JobRecord
 from linnet.events.watching import RECORD, WATCH
-from linnet.planning.workload import Workload
 from linnet.reports import Report, described
 from linnet.tiles import human
 from linnet.tiles.amounts import total_memory
@@ -111,16 +110,15 @@ def known_of(job: JobRecord) -> dict[str, Any]:
     about = job.about
     if "known" in about:
         return about["known"]
-    bound, cuts = about.get("bound"), about.get("cuts")
+    ran = about.get("ran")
     found: dict[str, Any] = {}
-    if bound is not None and cuts is not None and job.tasks <= _MANY:
-        try:
-            work = Workload.of(bound, cuts.inputs())
-        except Exception:  # a program whose kernels declare too little; its report has fewer numbers
-            about["known"] = found
-            return found
+    try:
+        work = ran.workload() if ran is not None and job.tasks <= _MANY else None
+    except Exception:  # a program whose kernels declare too little; its report has fewer numbers
+        work = None
+    if work is not None:
         found["flops"] = float(work.flops.sum())
-        kernels = [each.kernel for each in bound.program.statements]
+        kernels = [each.kernel for each in work.bound.program.statements]
         sums = np.bincount(work.statement, work.flops, len(kernels))
         found["of_kernels"] = {
             name: float(sum(s for k, s in zip(kernels, sums, strict=True) if k == name)) for name in kernels
@@ -128,8 +126,7 @@ def known_of(job: JobRecord) -> dict[str, Any]:
         found["least"] = int(work.tile_bytes[work.kept].sum())
     if job.state != "running":
         about["known"] = found
-        about.pop("bound", None)
-        about.pop("cuts", None)
+        about.pop("ran", None)
     return found
 
 

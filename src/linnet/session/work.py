@@ -6,6 +6,7 @@ setting. What can be done with that stands here, once.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -26,6 +27,7 @@ from linnet.tiles import TiledArray, TileKey
 if TYPE_CHECKING:  # who only computes arrays does not wait for planning and workers to be imported
     from linnet.planning.placement import Policy
     from linnet.planning.plan import Plan
+    from linnet.planning.workload import Workload
     from linnet.workers.array_specs import Asked
     from linnet.workers.client import Job
     from linnet.workers.second_parts import Gate
@@ -145,19 +147,36 @@ def _sink(work: Work, engine: Engine, events: Sink | None) -> Sink:
         tasks=getattr(engine, "tells_tasks", False),
         budget=engine.memory,
         base=None if engine.memory is None else resident(),
-        bound=work.bound,
-        cuts=Cuts({name: (array.layout, array.dtype) for name, array in work.inputs.items()}),
+        ran=Ran.of(work),
     )
 
 
-class Cuts(NamedTuple):
-    """How inputs are cut; the arrays themselves may go."""
+class Ran(NamedTuple):
+    """What ran, for reports. It keeps neither arrays nor the program, which may hold functions of users."""
 
-    arrays: Mapping[str, tuple[Any, Any]]
+    program: weakref.ref[TileProgram]
+    sizes: Mapping[str, int]
+    tables: Mapping[str, Any]
+    inputs: Mapping[str, tuple[Any, Any]]
+    """Layouts and dtypes."""
 
-    def inputs(self) -> dict[str, TiledArray]:
-        """Arrays without tiles, cut alike."""
-        return {name: TiledArray(layout, dtype, {}) for name, (layout, dtype) in self.arrays.items()}
+    @classmethod
+    def of(cls, work: Work) -> Ran:
+        """What is about to run."""
+        bound = work.bound
+        inputs = {name: (array.layout, array.dtype) for name, array in work.inputs.items()}
+        return cls(weakref.ref(bound.program), bound.sizes, bound.tables, inputs)
+
+    def workload(self) -> Workload | None:
+        """What its tasks compute; None: the program is gone."""
+        from linnet.planning.workload import Workload
+
+        program = self.program()
+        if program is None:
+            return None
+        bound = program.bind(**self.sizes, **{name: self.tables[name].array for name in program.tables})
+        inputs = {name: TiledArray(layout, dtype, {}) for name, (layout, dtype) in self.inputs.items()}
+        return Workload.of(bound, inputs)
 
 
 def _number(made: Outputs, name: str) -> float:

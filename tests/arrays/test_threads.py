@@ -123,7 +123,7 @@ def test_an_error_in_a_function_of_the_user_is_the_users_and_names_the_place():
     x = ln.map_blocks(faulty, tiled(A, 20), dtype=A.dtype)
     with pytest.raises(Exception, match="of mine") as caught:
         x.compute()
-    assert "with i1=0, i2=0" in str(caught.value)
+    assert "while it made the tile [0, 0] of its result" in str(caught.value)
     cause = caught.value.__cause__
     assert isinstance(cause, ZeroDivisionError)
     assert traceback.extract_tb(cause.__traceback__)[-1].name == "faulty"

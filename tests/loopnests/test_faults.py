@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from test_random_nests import compared
 
+import linnet as ln
+
 HEAD = "def program(A, B, M, v, w, k):\n    s = 0.0\n"
 
 
@@ -46,3 +48,24 @@ def test_positions_of_long_diagonals_stay_inside():
     assert got.shape == (201, 221)
     assert best.compute() == got.compute().max()
     same(smith_waterman, rng.integers(0, 4, 9), rng.integers(0, 4, 5))
+
+
+def test_turns_of_while_are_computed_once():
+    calls: list[int] = []
+
+    def halved(tile):
+        calls.append(1)
+        return tile / 2
+
+    @ln.loops
+    def below_one(x):
+        turns = 0
+        while ln.max(x) > 1:
+            x = ln.map_blocks(halved, x, dtype=float)
+            turns += 1
+        return x, turns
+
+    with ln.init(workers=1):
+        result, turns = below_one(ln.asarray(np.array([16.0, 3.0, 9.0]), chunks=1))
+        assert (result.compute().tolist(), turns) == ([1.0, 0.1875, 0.5625], 4)
+    assert len(calls) == 4 * 3

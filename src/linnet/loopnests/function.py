@@ -190,6 +190,19 @@ class Run:
         found = self.nest(number, names)
         return UNSET if found is None else found[0]
 
+    def stage(self, test: Any, carried: tuple[str, ...], names: dict[str, Any]) -> Any:
+        """Whether a `while` goes on.
+
+        Where an array decides that, what the next turn reads is computed with it and kept: otherwise each
+        turn would compute all those before it again.
+        """
+        if type(test) is not ArrayBase._public:
+            return test
+        lazy = {id(names[name]): names[name] for name in carried if name in names}
+        kept = [each for each in lazy.values() if type(each) is ArrayBase._public and each is not test]
+        import_module("linnet").persist(test, *kept)
+        return test
+
     def iterable(self, value: Any, line: int) -> Any:
         """What a loop runs over, unless that is an array."""
         if isinstance(value, ArrayBase | np.ndarray):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any
@@ -105,7 +106,8 @@ class Rewriter:
             case ast.For():
                 return self._loop(node)
             case ast.While():
-                node.test = self.expression(node.test)
+                carried = ast.Tuple([ast.Constant(name) for name in self._carried(node)], ast.Load())
+                node.test = _call("stage", self.expression(node.test), carried, _locals())
                 node.body, node.orelse = self.body(node.body, "while"), self.body(node.orelse, loop)
                 return [node]
             case ast.If():
@@ -162,6 +164,19 @@ class Rewriter:
         made = [asked, ast.If(test, taken or [ast.Pass()], [plain])]
         return [ast.copy_location(each, node) for each in made]
 
+    def _carried(self, node: ast.While) -> list[str]:
+        """Names that the body of a loop assigns and that its next turn, or what comes after it, reads."""
+        assigned: set[str] = set()
+        read = {each.id for each in ast.walk(node.test) if isinstance(each, ast.Name)}
+        for name, is_assigned in (each for one in node.body for each in _names_in_order(one)):
+            if is_assigned:
+                assigned.add(name)
+            elif name not in assigned:
+                read.add(name)
+        end = node.end_lineno or 0
+        later = (each for each in ast.walk(self.tree) if isinstance(each, ast.Name) and each.lineno > end)
+        return sorted(assigned & (read | {each.id for each in later if isinstance(each.ctx, ast.Load)}))
+
     def _piece(self, body: tuple[Stmt, ...], node: ast.AST) -> int:
         elsewhere = {
             each.id for each in ast.walk(self.tree)
@@ -211,6 +226,25 @@ class _Folds(ast.NodeTransformer):
         held = ast.NamedExpr(ast.Name("__loops_fold", ast.Store()), asked)
         test = ast.Compare(held, [ast.IsNot()], [_attribute("UNSET")])
         return ast.copy_location(ast.IfExp(test, ast.Name("__loops_fold", ast.Load()), node), node)
+
+
+def _names_in_order(node: ast.AST) -> Iterator[tuple[str, bool]]:
+    """Names in the order in which they are used, and whether they are assigned there."""
+    match node:
+        case ast.Name():
+            yield node.id, isinstance(node.ctx, ast.Store)
+            return
+        case ast.Assign():
+            parts: list[ast.AST] = [node.value, *node.targets]
+        case ast.AugAssign(ast.Name(name)):
+            yield name, False
+            parts = [node.value, node.target]
+        case ast.For():
+            parts = [node.iter, node.target, *node.body, *node.orelse]
+        case _:
+            parts = list(ast.iter_child_nodes(node))
+    for each in parts:
+        yield from _names_in_order(each)
 
 
 def _loop_names(body: tuple[Stmt, ...]) -> set[str]:

@@ -207,6 +207,12 @@ def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, A
 # ---------------------------------------------------------------- real servers
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _runtime_folder(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Sessions, jobs and bags of tests are not listed among those of the user."""
+    os.environ["LINNET_RUNTIME_DIR"] = str(tmp_path_factory.mktemp("runtime"))
+
+
 @pytest.fixture(scope="session")
 def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
     """Valkey, without password, keeping nothing on disk; `redis_server.url`, `redis_server.client()`."""
@@ -251,6 +257,54 @@ def start_s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
             return stack.enter_context(S3Server(folder, tls=_certificates(folder, tls), **options))
 
         yield start
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[Any]:
+    """Ray, connected to a cluster of four nodes, one for all tests of this process."""
+    os.environ.update(
+        RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",  # else loopback addresses are rewritten
+        RAY_AUTH_MODE="disabled",
+        RAY_USAGE_STATS_ENABLED="0",
+        RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",  # else Ray warns, and warnings are errors here
+    )
+    import ray
+    from ray.cluster_utils import Cluster
+
+    each = {"num_cpus": 1, "object_store_memory": 200_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    try:
+        for _ in range(3):
+            cluster.add_node(**each)
+        _connect(ray, cluster.address)
+        _warm(ray)
+        yield cluster
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
+def _connect(ray: Any, address: str) -> None:
+    """Ray gives a node 30 s to begin, which is too short on a machine that does much else."""
+    for attempts_left in (2, 1, 0):
+        try:
+            ray.init(address=address, logging_level="ERROR", log_to_driver=False)
+            return
+        except Exception as error:
+            if not attempts_left or "timed out during startup" not in str(error):
+                raise
+            ray.shutdown()
+
+
+def _warm(ray: Any) -> None:
+    """Have every node start a worker, which takes seconds that no test should be charged for."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    load = ray.remote(num_cpus=1)(importlib.import_module)
+    nodes = [node["NodeID"] for node in ray.nodes()]
+    pinned = [NodeAffinitySchedulingStrategy(node, soft=False) for node in nodes]
+    started = [load.options(scheduling_strategy=each).remote("linnet.engines.ray") for each in pinned]
+    ray.wait(started, num_returns=len(started), timeout=120)
 
 
 @pytest.fixture(scope="session")

@@ -15,32 +15,10 @@ import linnet as ln
 class ClusterConformance(OutsideConformance):
     """What Ray and Dask have in common."""
 
-    @staticmethod
-    def wait_for_nodes(engine):
-        """Until there are two nodes again, after tests that kill workers."""
-        end = time.monotonic() + 60
-        while len(engine.nodes()) < 2 and time.monotonic() < end:
-            time.sleep(0.1)
-        time.sleep(1.1)  # calls look at the cluster once a second
-
-    def test_a_pure_call_is_made_again_where_its_worker_dies(self, engine, tmp_path):
-        with ln.init(engine):
-            assert dies_once_in_a_call(str(tmp_path / "died"), os.getpid()) == "lived"
-
-    def test_a_call_that_may_have_effects_is_made_once(self, engine):
-        with ln.init(engine):
-            with pytest.raises(ln.JobError, match=r"posix._exit was lost: .*it was not called again"):
-                ln.submit_call(os._exit, 3).result(120)
-            assert ln.submit_call(square, 3).result(120) == 9
-
-    @pytest.mark.slow
-    def test_a_call_that_always_kills_its_worker_is_named(self, engine):
-        with ln.init(engine), pytest.raises(ln.JobError, match=r"dies was lost, 3 times"):
-            dies_in_a_call(os.getpid())
+    # First what needs all nodes: workers that are killed take a while to come back.
 
     def test_a_node_is_where_the_call_runs(self, engine):
         with ln.init(engine):
-            self.wait_for_nodes(engine)
             places = [ln.submit_call(self.place, node=node) for node in (0, 1, 1, 0)]
             a, b, c, d = [each.result(120) for each in places]
             assert a == d != b == c
@@ -57,33 +35,31 @@ class ClusterConformance(OutsideConformance):
             with pytest.raises(ln.EngineClosedError):
                 ln.submit_call(square, 1).result(60)
 
+    def test_a_pure_call_is_made_again_where_its_worker_dies(self, engine, tmp_path):
+        with ln.init(engine):
+            assert dies_once_in_a_call(str(tmp_path / "died"), os.getpid()) == "lived"
+
+    def test_a_call_that_may_have_effects_is_made_once(self, engine):
+        with ln.init(engine):
+            with pytest.raises(ln.JobError, match=r"posix._exit was lost: .*it was not called again"):
+                ln.submit_call(os._exit, 3).result(120)
+            assert ln.submit_call(square, 3).result(120) == 9
+
+    @pytest.mark.slow
+    def test_a_call_that_always_kills_its_worker_is_named(self, engine):
+        with ln.init(engine), pytest.raises(ln.JobError, match=r"dies was lost, 3 times"):
+            dies_in_a_call(os.getpid())
+
 
 @pytest.mark.slow
 @pytest.mark.needs("ray")
 class TestRay(ClusterConformance):
     @pytest.fixture(scope="class")
     @classmethod
-    def engine(cls):
-        os.environ.update(
-            RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
-            RAY_AUTH_MODE="disabled",
-            RAY_USAGE_STATS_ENABLED="0",
-            RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",
-        )
-        import ray
-        from ray.cluster_utils import Cluster
-
+    def engine(cls, ray_cluster):
         from linnet.engines.ray import Ray
 
-        each = {"num_cpus": 1, "object_store_memory": 100_000_000}
-        cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
-        try:
-            cluster.add_node(**each)
-            ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
-            yield Ray()
-        finally:
-            ray.shutdown()
-            cluster.shutdown()
+        return Ray()
 
     @staticmethod
     def place():

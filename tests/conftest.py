@@ -269,14 +269,9 @@ def ray_cluster() -> Iterator[Any]:
         RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0",  # else Ray warns, and warnings are errors here
     )
     import ray
-    from ray.cluster_utils import Cluster
 
-    each = {"num_cpus": 1, "object_store_memory": 200_000_000}
-    cluster = Cluster(initialize_head=True, head_node_args={**each, "include_dashboard": False})
+    cluster = _started(ray)
     try:
-        for _ in range(3):
-            cluster.add_node(**each)
-        _connect(ray, cluster.address)
         _warm(ray)
         yield cluster
     finally:
@@ -284,16 +279,25 @@ def ray_cluster() -> Iterator[Any]:
         cluster.shutdown()
 
 
-def _connect(ray: Any, address: str) -> None:
-    """Ray gives a node 30 s to begin, which is too short on a machine that does much else."""
-    for attempts_left in (2, 1, 0):
+def _started(ray: Any) -> Any:
+    """Ray gives a node 30 s to begin, its agents 15 s: on a machine that does much else that may be too short."""
+    from ray.cluster_utils import Cluster
+
+    each = {"num_cpus": 1, "object_store_memory": 200_000_000}
+    for attempts_left in (3, 2, 1, 0):
+        cluster = Cluster()
         try:
-            ray.init(address=address, logging_level="ERROR", log_to_driver=False)
-            return
+            cluster.add_node(**each, include_dashboard=False)
+            for _ in range(3):
+                cluster.add_node(**each)
+            ray.init(address=cluster.address, logging_level="ERROR", log_to_driver=False)
+            return cluster
         except Exception as error:
-            if not attempts_left or "timed out during startup" not in str(error):
-                raise
             ray.shutdown()
+            cluster.shutdown()
+            if not attempts_left or "timed out" not in str(error):
+                raise
+    raise AssertionError
 
 
 def _warm(ray: Any) -> None:

@@ -102,16 +102,14 @@ class Activation(Order):
             return function(a, b)
         return function(self.value(a), self.value(b))
 
-    def inplace(
-        self, line: int, change: Callable[..., Any], function: Callable[..., Any], a: Any, b: Any, alone: bool
-    ) -> Any:
+    def inplace(self, line: int, change: Callable[..., Any], a: Any, b: Any, alone: bool) -> Any:
         """`a += b`; `alone`: the variable is read by operators and conditions only."""
         if type(a) is Task:
             if alone and a.fresh and not a.uses and a.state != DONE:
                 return self.operate(line, change, (a, b), fresh=True)
             a = self.value(a)
         if type(a) in ATOMS:
-            return self.binary(line, function, a, b)
+            return self.binary(line, change, a, b)  # what goes wrong is told as of `+=`
         if type(a) is list and change is operator.iadd and self._is_mine(a):
             b = self.value(b)
             if type(b) in (list, tuple, range):

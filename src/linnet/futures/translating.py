@@ -254,13 +254,11 @@ class _Translator(Expressions):
         return made
 
     def stmt_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        plain, change = BINARY[type(node.op)]
+        _, change = BINARY[type(node.op)]
         target = node.target
 
         def changed(old: ast.expr, alone: bool) -> ast.expr:
-            return self.rt(
-                "inplace", node, self.op(change), self.op(plain), old, self.expr(node.value), alone
-            )
+            return self.rt("inplace", node, self.op(change), old, self.expr(node.value), alone)
 
         if isinstance(target, ast.Name):
             new = changed(self.load(target.id), target.id in self.alone)

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from linnet.loopnests import einop, grid, loops, monoid, tensor, wavefront
     from linnet.planning.cluster import Cluster, Link, Node
     from linnet.session import init
-    from linnet.session.reporting import report
+    from linnet.session.reporting import dashboard, report
     from linnet.sparse_arrays import sparse
     from linnet.workers.client import Job
     from linnet.workers.launcher import Limits

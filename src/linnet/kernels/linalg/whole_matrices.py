@@ -387,7 +387,8 @@ def _cond(a: Array, *, smallest: bool) -> Array:
         return values[-1:] / values[:1] if smallest else values[:1] / values[-1:]
     found = condition_from(values, smallest)
     # Without a NaN, what is not finite counts as singular.
-    without_nan = ~np.isnan(a).any(axis=(-2, -1), keepdims=True)[..., 0]
+    with_nan: Any = np.isnan(a).any(axis=(-2, -1), keepdims=True)
+    without_nan = ~with_nan[..., 0]
     return np.where(np.isnan(found) & without_nan, found.dtype.type(np.inf), found)
 
 

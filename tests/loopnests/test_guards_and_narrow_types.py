@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from comparing import same
 
 import linnet as ln
+from linnet.errors import KernelError
 
 RNG = np.random.default_rng(1)
 V = RNG.standard_normal(7)
@@ -127,3 +130,77 @@ def test_numbers_that_do_not_fit_are_refused(function, words):
     with pytest.raises(ln.LoopError, match=words):
         ln.loops(function)(v, np.array([1, 2, 600]))
     assert not v.any()
+
+
+def total(a):
+    s = 0
+    for i in range(a.shape[0]):
+        s += int(a[i])
+    return s
+
+
+def products(a):
+    s = 0
+    for i in range(a.shape[0]):
+        s += int(a[i]) * int(a[i])
+    return s
+
+
+def doubled(a):
+    made = ln.zeros(a.shape[0], dtype=ln.int64)
+    for i in range(a.shape[0]):
+        made[i] = int(a[i]) * 2 + 1
+    return made
+
+
+def narrow_sum(a):
+    made = ln.zeros(a.shape[0], dtype=ln.int8)
+    small = ln.ones(a.shape[0], dtype=ln.int8)
+    for i in range(a.shape[0]):
+        made[i] = small[i] + int(a[i])
+    return made
+
+
+def whole_parts(a):
+    made = ln.zeros(a.shape[0], dtype=ln.int64)
+    for i in range(a.shape[0]):
+        if a[i] < 1e10:
+            made[i] = int(a[i]) + math.floor(a[i])
+    return made
+
+
+@pytest.mark.parametrize("chunks", [2, 9])
+@pytest.mark.parametrize(
+    ("function", "values"),
+    [
+        (total, np.array([2**62, 2**61, -5])),
+        (total, np.array([100, 100, 100], np.int8)),
+        (total, np.array([1.5, -2.5, 1e17])),
+        (products, np.array([2**31, 2**30, -7])),
+        (products, np.array([9, 9], np.uint8)),
+        (doubled, np.array([2**61, 3, -4])),
+        (narrow_sum, np.array([5, 30, -128])),
+        (whole_parts, np.array([1.5, 1e30, -2.5, np.inf])),
+    ],
+)
+def test_whole_numbers_of_python_that_fit(function, values, chunks):
+    given = ln.asarray(values, chunks=chunks)
+    assert np.array_equal(ln.loops(function)(given).compute(), np.asarray(function(values)))
+
+
+@pytest.mark.parametrize(
+    ("function", "values"),
+    [
+        (total, np.array([2**62, 2**62, 5])),
+        (total, np.array([1e19, 2.0])),
+        (total, np.array([1.0, np.nan])),
+        (total, np.array([2**63 + 1, 2], np.uint64)),
+        (products, np.array([2**32, 2**31])),
+        (doubled, np.array([2**62, 3])),
+        (narrow_sum, np.array([5, 300])),
+    ],
+)
+def test_whole_numbers_of_python_that_are_too_long(function, values):
+    """They would have wrapped around: Python has the right value, or an error of its own."""
+    with pytest.raises((ln.LoopError, KernelError)):
+        ln.loops(function)(ln.asarray(values, chunks=2)).compute()

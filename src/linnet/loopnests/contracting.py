@@ -42,8 +42,8 @@ def contracted(step: Step, value: Expr, folded: list[str], mask: Vector | None, 
     wide = alike(old, *parts)[0].dtype
     if wide.kind in "iub" and any(each.dtype != wide for each in parts if not each.plain):
         return None  # products that wrap around must do so in their own dtype
-    if wide.kind == "b":
-        return None
+    if wide.kind == "b" or all(each.plain == "i" for each in (old, *parts)):
+        return None  # whole numbers of Python's must not wrap around at all
     if mask is not None:
         masked = _masked(arrays, mask)
         if masked is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from linnet.loopnests.language import Binary, Call, Expr, Logic, Unary
 from linnet.loopnests.monoids import Monoid, identity
 from linnet.loopnests.scalar_functions import known_function
 from linnet.loopnests.vectors import (
-    Overflow,
     Vector,
     alike,
     apply,
@@ -27,6 +27,7 @@ from linnet.loopnests.vectors import (
     unary,
     where,
 )
+from linnet.loopnests.whole_numbers import check_fold, limit
 from linnet.sparse_arrays.array import SparseArray
 from linnet.sparse_arrays.rules import semiring
 
@@ -179,16 +180,18 @@ def folded_away(
     axes = tuple(number for number, name in enumerate(value.axes) if name in folded)
     if not axes:
         return value
-    _refuse_long(monoid, value)
     rest = tuple(name for name in value.axes if name not in folded)
-    return Vector(folds(monoid, in_tiles(value).data, axes, value.dtype), rest, value.plain)
+    count = math.prod(lengths[name] for name in folded if name in value.axes)
+    known = check_fold(monoid.name, value, count) if value.plain == "i" else 0
+    return Vector(folds(monoid, in_tiles(value).data, axes, value.dtype), rest, value.plain, known)
 
 
 def masked(mask: Vector, value: Vector, fill: Any) -> Vector:
     """With the identity where no step runs; Python numbers stay what they are."""
     full = spread(value)
     made = where(mask, Vector(full.data, full.axes), Vector(np.asarray(fill)))
-    return Vector(made.data, made.axes, value.plain)
+    known = max(limit(value), abs(int(fill))) if value.plain == "i" else 0
+    return Vector(made.data, made.axes, value.plain, known)
 
 
 def _truths(step: Step, old: Vector, value: Vector) -> Vector:
@@ -234,15 +237,6 @@ def _repeated(
     data = in_tiles(spread(value)).data
     data = functions().broadcast_to(data, (*shape, *data.shape))
     return Vector(data, (*missing, *value.axes), value.plain)
-
-
-def _refuse_long(monoid: Monoid, value: Vector) -> None:
-    """Python's whole numbers must not wrap around: their sum or product is bounded, where they are known."""
-    if value.plain != "i" or monoid.name not in "+*" or isinstance(value.data, ArrayBase):
-        return
-    sizes = np.abs(np.asarray(value.data, float)).ravel()
-    if sizes.sum() >= 2.0**62 if monoid.name == "+" else np.log2(np.maximum(sizes, 1)).sum() >= 62:
-        raise Overflow
 
 
 def _factor(value: Vector, times: int) -> Vector:

@@ -24,7 +24,6 @@ from linnet.loopnests.scalar_functions import known_function
 from linnet.loopnests.statements import Axis, Nest, Statement
 from linnet.loopnests.vectors import (
     DividedByZero,
-    Overflow,
     Vector,
     apply,
     binary,
@@ -36,6 +35,7 @@ from linnet.loopnests.vectors import (
     unary,
     where,
 )
+from linnet.loopnests.whole_numbers import Overflow
 from linnet.programs.grammar import At
 from linnet.sparse_arrays.array import SparseArray
 
@@ -210,6 +210,8 @@ class Step:
                 function = self.machine.functions[word]
                 known = known_function(function, len(arguments))
                 assert known is not None
+                if known.ufunc == "int" or known.plain == "i":
+                    return call(known.ufunc, known.plain, [self._protected(each) for each in arguments])
                 return call(known.ufunc, known.plain, [self.evaluate(each) for each in arguments], function)
             case _:
                 raise AssertionError(node)
@@ -230,6 +232,14 @@ class Step:
         masks = self._masks(known_now=True)
         known = conjunction(masks)
         return right if known is None else where(known, right, plain_as(constant(1), right.plain))
+
+    def _protected(self, node: Expr) -> Vector:
+        """Fractions that will become whole numbers, with 0 where nobody asks for them: they might be none."""
+        found = self.evaluate(node)
+        if found.dtype.kind != "f" or found.is_number:
+            return found
+        mask = conjunction(self._masks(known_now=not isinstance(found.data, ArrayBase)))
+        return found if mask is None else where(mask, found, constant(0.0))
 
     def region(self, cell: Load) -> Region:
         """Which cells an access means in this place."""
@@ -264,7 +274,7 @@ class Step:
             if not self.machine.scalars[cell.array]:
                 return cells.vector
             data, axes = load(cells.vector.data, self.region(cell))
-            return Vector(data, axes, cells.vector.plain)
+            return Vector(data, axes, cells.vector.plain, cells.vector.limit)
         data, axes = load(self.machine.arrays[cell.array], self.region(cell))
         return Vector(data, axes)
 

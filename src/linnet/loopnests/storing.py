@@ -299,7 +299,7 @@ def write_scalar(
     extra = len(axes) - len(target.direct)
     if not shape:
         data = value.data if not value.axes else _trimmed(lined_up(value.data, value.axes, axes), extra)
-        machine.cells[key] = Cells(Vector(data, (), value.plain), ())
+        machine.cells[key] = Cells(Vector(data, (), value.plain, value.limit), ())
         return
     if target.positions:
         machine.refuse(
@@ -309,7 +309,7 @@ def write_scalar(
     data = _trimmed(lined_up(new.data, new.axes, axes), extra)
     if target.whole:
         xp: Any = functions() if isinstance(data, ArrayBase) else np
-        machine.cells[key] = Cells(Vector(xp.broadcast_to(data, shape), (), value.plain), offsets)
+        machine.cells[key] = Cells(Vector(xp.broadcast_to(data, shape), (), value.plain, value.limit), offsets)
         return
     if old is None:
         held = Vector(functions().zeros(shape, dtype=value.dtype), (), value.plain)

@@ -16,6 +16,16 @@ import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase
 from linnet.arrays.namespace import names
+from linnet.loopnests.whole_numbers import (
+    LONGEST,
+    Overflow,
+    check_fits,
+    limit,
+    limit_of_dtype,
+    looked_at,
+    result_limit,
+    whole,
+)
 
 KINDS = {bool: "b", int: "i", float: "f", complex: "c"}
 PLAIN_DTYPES = {"b": np.dtype(bool), "i": np.dtype(np.int64), "f": np.dtype(float), "c": np.dtype(complex)}
@@ -30,10 +40,6 @@ def functions() -> Any:
     return SimpleNamespace(**names())
 
 
-class Overflow(Exception):
-    """Whole numbers of Python's would not fit 64 bits, or those of an array's dtype."""
-
-
 class DividedByZero(Exception):
     """Python's numbers would be divided by zero."""
 
@@ -45,6 +51,8 @@ class Vector:
     data: Any
     axes: tuple[str, ...] = ()
     plain: str = ""
+    limit: int = 0
+    """Of Python's whole numbers in tiles: what none exceeds in size; 0: not known."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -89,7 +97,8 @@ def merged(*vectors: Vector) -> tuple[str, ...]:
 def in_tiles(vector: Vector) -> Vector:
     """With an array in tiles in the place of NumPy's."""
     if isinstance(vector.data, np.ndarray):
-        return Vector(functions().asarray(vector.data), vector.axes, vector.plain)
+        known = limit(vector) if vector.plain == "i" else 0
+        return Vector(functions().asarray(vector.data), vector.axes, vector.plain, known)
     return vector
 
 
@@ -110,10 +119,8 @@ def _arranged(*vectors: Vector) -> tuple[list[Any], tuple[str, ...]]:
 
 def cast(vector: Vector, dtype: np.dtype[Any]) -> Vector:
     """With another dtype; NumPy's own from then on."""
-    if vector.plain == "i" and dtype.kind in "iu" and not isinstance(vector.data, ArrayBase):
-        limits, data = np.iinfo(dtype), np.asarray(vector.data)
-        if data.size and (data.min() < limits.min or data.max() > limits.max):
-            raise Overflow
+    if vector.plain == "i" and dtype.kind in "iu":
+        check_fits(vector, dtype)
     if vector.is_number:
         return Vector(np.asarray(vector.data).astype(dtype))
     data: Any = vector.data
@@ -126,7 +133,7 @@ def plain_as(vector: Vector, kind: str) -> Vector:
         return vector
     if vector.is_number:
         return Vector({"i": int, "f": float, "c": complex}[kind](vector.data), (), kind)
-    return Vector(vector.data.astype(PLAIN_DTYPES[kind]), vector.axes, kind)
+    return Vector(vector.data.astype(PLAIN_DTYPES[kind]), vector.axes, kind, 1 if kind == "i" else 0)
 
 
 def alike(*vectors: Vector) -> list[Vector]:
@@ -171,24 +178,9 @@ def _plain_binary(op: str, left: Vector, right: Vector) -> Vector:
     if op in ("/", "//", "%") and not isinstance(right.data, ArrayBase) and np.any(np.equal(right.data, 0)):
         raise DividedByZero
     left, right = plain_as(left, kind), plain_as(right, kind)
+    known = result_limit(op, left, right) if kind == "i" and not comparing else 0
     made = apply(_UFUNCS[op], left, right)
-    if kind == "i" and op in ("+", "-", "*", "**", "<<"):
-        size = [
-            np.abs(np.asarray(each.data, float)).max(initial=0)
-            for each in (left, right)
-            if not isinstance(each.data, ArrayBase)
-        ]
-        bound = (
-            np.add(*size)
-            if op in "+-" and len(size) == 2
-            else np.multiply(*size)
-            if op == "*" and len(size) == 2
-            else 0
-        )
-        bound = size[0] ** size[1] if op == "**" and len(size) == 2 else bound
-        if bound >= 2.0**62:
-            raise Overflow
-    return Vector(_as_python(made.data), made.axes, "b" if comparing else kind)
+    return Vector(_as_python(made.data), made.axes, "b" if comparing else kind, known)
 
 
 def _as_python(data: Any) -> Any:
@@ -223,7 +215,10 @@ def unary(op: str, operand: Vector) -> Vector:
 
 def _plain(ufunc: Any, operand: Vector, kind: str) -> Vector:
     made = apply(ufunc, operand)
-    return Vector(_as_python(made.data), made.axes, kind)
+    known = limit(operand) if kind == "i" else 0
+    if known > LONGEST and looked_at(operand) > LONGEST:
+        raise Overflow
+    return Vector(_as_python(made.data), made.axes, kind, known)
 
 
 def truth(vector: Vector) -> Vector:
@@ -240,7 +235,8 @@ def where(condition: Vector, yes: Vector, no: Vector) -> Vector:
         return yes if condition.data else no
     arrays, axes = _arranged(truth(condition), yes, no)
     chosen = functions().where if any(isinstance(each, ArrayBase) for each in arrays) else np.where
-    return Vector(chosen(*arrays), axes, yes.plain)
+    known = max(limit(yes), limit(no)) if yes.plain == "i" else 0
+    return Vector(chosen(*arrays), axes, yes.plain, known)
 
 
 def least(word: str, left: Vector, right: Vector) -> Vector:
@@ -280,10 +276,12 @@ def call(word: Any, plain: str, arguments: list[Vector], combine: Any = None) ->
         (one,) = arguments
         if one.is_number:
             return constant({"float": float, "int": int}[word](one.data))
-        data = one.data if word == "float" or one.dtype.kind in "iub" else np.trunc(one.data)
-        return Vector(data.astype(PLAIN_DTYPES[word[0]]), one.axes, word[0])
+        if word == "float":
+            return Vector(one.data.astype(float), one.axes, "f")
+        known = limit(one) if one.plain == "i" else limit_of_dtype(one.dtype)
+        return Vector(whole(one.data), one.axes, "i", known)
     if not plain:
         return apply(word, *arguments)
     made = apply(word, *(cast(each, np.dtype(float)) for each in arguments))
-    data = made.data if plain != "i" else made.data.astype(np.int64)
+    data = made.data if plain != "i" else whole(made.data)
     return Vector(_as_python(data), made.axes, plain)

@@ -150,6 +150,18 @@ def _round(x: Any, decimals: Any = 0) -> Any:
     return made.copy() if made is x else made
 
 
+def _whole_number(x: Any) -> Any:
+    """The number without its fraction, as an integer of 64 bits; what has no such integer is an error."""
+    if x.dtype.kind in "iub" and x.dtype.itemsize < 8:
+        return x.astype(np.int64)
+    if x.dtype.kind == "f" and not np.isfinite(x).all():
+        raise ValueError("int(x) of an x that is not finite: cannot convert infinity or nan to an integer")
+    beyond = x >= 2**63 if x.dtype.kind == "u" else (x >= 2.0**63) | (x < -(2.0**63))
+    if x.dtype != np.int64 and beyond.any():
+        raise OverflowError("int(x) of an x beyond 64 bits, which no array of integers holds")
+    return x.astype(np.int64)
+
+
 def _table() -> dict[str, Operation]:
     table: dict[str, Operation] = {}
     for name, ufunc in vars(np).items():
@@ -158,6 +170,7 @@ def _table() -> dict[str, Operation]:
     table["where"] = Operation("where", np.where, _where_into, 3, 3, overlaps=False)
     table["after"] = Operation("after", _after, _after_into, 2, 2)
     table["clip"] = Operation("clip", np.clip, np.clip, 3, 3)
+    table["whole_number"] = _copied("whole_number", _whole_number)
     for name in ("real", "imag", "angle", "i0", "sinc", "fix"):
         table[name] = _copied(name, getattr(np, name))
     for name in ("round", "around"):

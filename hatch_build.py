@@ -27,7 +27,7 @@ FASTER = (
     "-fno-math-errno", "-fno-trapping-math", "-fno-signed-zeros", "-fassociative-math", "-fcx-limited-range",
     "-ffp-contract=fast", "-Wno-psabi",
 )  # fmt: skip
-ANY_ORDER = ("chase.c", "kmeans.c", "substitute.c")
+ANY_ORDER = ("chase.c", "kmeans.c", "sparse.c", "substitute.c")
 """Sources that are built with these. The others promise the bits of their Python twins."""
 
 

@@ -21,7 +21,9 @@ _LEAST = 1 << 15
 _SIDE = 512
 """Rows and columns of the tiles of a product of arrays in memory, at most."""
 _TASKS = 8
-"""Tasks that such a product should have at least along its longer side."""
+"""Tasks that such a product should have at least along its longer side, if their tiles are not too short."""
+_SHORT = 256
+"""Rows and columns of a tile from which a task takes longer than handing it over."""
 _TIMES = {"add": "add", "minimum": "minimum", "maximum": "maximum"}
 _TRUTHS = {
     "logical_and": "minimum",
@@ -47,7 +49,7 @@ def semiring(left: Node, right: Node, plus: str, times: str, dtype: Any, skip: b
 
 
 def _side(length: int) -> Boundaries:
-    return regular(length, min(_SIDE, max(1, -(-length // _TASKS)))) if length else (0, 0)
+    return regular(length, min(_SIDE, max(_SHORT, -(-length // _TASKS)))) if length else (0, 0)
 
 
 def folded_product(node: Node, kind: str, axes: tuple[int, ...]) -> Node | None:

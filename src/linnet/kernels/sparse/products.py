@@ -1,8 +1,8 @@
 """Products of sparse tiles with sparse and with dense ones, over any pair of ⊕ and ⊗.
 
 Fills annihilate ⊗ and are the identity of ⊕ (whoever calls these has seen to it), so that only pairs of
-stored elements count. Sums of products go to SciPy's compiled loops; others expand the pairs a few million
-at a time, and fold those of one place together.
+stored elements count. Sums of products are compiled (`compiled/sparse.c`), or go to SciPy's loops; others expand
+the pairs a few million at a time, and fold those of one place together.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.kernels.registry import kernel
+from linnet.kernels.sparse.compiled_products import compiled_product, compiled_times_vector
 from linnet.kernels.sparse.elements import packed_dtype, ufunc_of, unpacked
 from linnet.machine.float_errors import quietly
 from linnet.tiles.sparse_tile import SparseTile, same, scalar_of
@@ -39,16 +40,21 @@ def sparse_product(
            [ 0, 28]])
     """
     rows, columns, *origin = box
+    corner = origin[0], origin[1]
     scalar = scalar_of(fill)
     below = {tile.origin[0]: tile for tile in map(unpacked, rights)}
     pairs = [(tile, below[tile.origin[1]]) for tile in map(unpacked, lefts) if tile.origin[1] in below]
+    if (plus, times) == ("add", "multiply") and not scalar:
+        tile = compiled_product(pairs, (rows, columns), corner, scalar)
+        if tile is not None:
+            return tile.packed()
     if (plus, times) == ("add", "multiply") and scalar.dtype.char != "e":
         made = _summed(pairs, rows, columns, scalar.dtype)
     else:
         made = _semiring(pairs, columns, scalar.dtype, ufunc_of(plus), ufunc_of(times))
     positions, values = made
     keep = ~same(values, scalar)
-    return SparseTile.at((rows, columns), origin, scalar, positions[keep], values[keep]).packed()
+    return SparseTile.at((rows, columns), corner, scalar, positions[keep], values[keep]).packed()
 
 
 def _matrix(tile: SparseTile, dtype: np.dtype[Any]) -> Any:
@@ -138,6 +144,8 @@ def sparse_times_dense(
         # The rows of the other matrix that belong to the tile's columns.
         place = int(np.searchsorted(edges, tile.origin[1], side="right")) - 1
         below = dense[place].astype(dtype, copy=False)
+        if (plus, times) == ("add", "multiply") and compiled_times_vector(tile, below, total):
+            continue
         if (plus, times) == ("add", "multiply") and dtype.char != "e":
             total += _matrix(tile, dtype) @ np.ascontiguousarray(below)
         elif tile.stored:

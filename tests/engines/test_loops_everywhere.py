@@ -32,6 +32,21 @@ def test_stateless_workers(chosen, tmp_path):
 
 
 @FEW_OR_ALL
+@pytest.mark.needs("distributed")
+def test_dask(chosen, dask_client):
+    with ln.init("dask", client=dask_client):
+        assert wrong(chosen) == []
+
+
+@FEW_OR_ALL
+@pytest.mark.needs("ray")
+@pytest.mark.usefixtures("ray_cluster")
+def test_ray(chosen):
+    with ln.init("ray"):
+        assert wrong(chosen) == []
+
+
+@FEW_OR_ALL
 @pytest.mark.needs("mpi4py", "mpiexec")
 def test_four_ranks_of_mpi(chosen):
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}

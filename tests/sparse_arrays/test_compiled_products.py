@@ -20,12 +20,13 @@ def matrix(shape, density, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
 @pytest.mark.parametrize("density", [0.0, 0.004, 0.05, 0.7, 1.0])
-def test_products_of_tiles(dtype, density):
-    """Few elements a row are sorted, many are read off; zeros that come out are dropped."""
-    shapes = [((13, 40), (40, 1000)), ((13, 7), (7, 1000))]
+@pytest.mark.parametrize("columns", [1000, 40_000])
+def test_products_of_tiles(dtype, density, columns):
+    """Wide rows are read off in another way; zeros that come out are dropped."""
+    shapes = [((13, 40), (40, columns)), ((13, 7), (7, columns))]
     whole = [[matrix(shape, density, dtype) for shape in pair] for pair in shapes]
     pairs = [tuple(SparseTile.of(each, 0) for each in pair) for pair in whole]
-    made = compiled_products.compiled_product(pairs, (13, 1000), (26, 0), dtype(0))
+    made = compiled_products.compiled_product(pairs, (13, columns), (26, 0), dtype(0))
     assert made is not None
     expected = SparseTile.of(sum(one @ other for one, other in whole), 0, (26, 0))
     again = unpacked(made.packed())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linnet.arrays.elements.core import ArrayBase, wrap
+from linnet.arrays.elements.core import wrap
 from linnet.arrays.expression.nodes import Map, Source
 from linnet.arrays.expression.semirings import semiring as semiring_node
 from linnet.loopnests.contracting import contracted

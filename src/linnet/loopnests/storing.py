@@ -309,7 +309,9 @@ def write_scalar(
     data = _trimmed(lined_up(new.data, new.axes, axes), extra)
     if target.whole:
         xp: Any = functions() if isinstance(data, ArrayBase) else np
-        machine.cells[key] = Cells(Vector(xp.broadcast_to(data, shape), (), value.plain, value.limit), offsets)
+        machine.cells[key] = Cells(
+            Vector(xp.broadcast_to(data, shape), (), value.plain, value.limit), offsets
+        )
         return
     if old is None:
         held = Vector(functions().zeros(shape, dtype=value.dtype), (), value.plain)

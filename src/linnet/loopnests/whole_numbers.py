@@ -1,7 +1,7 @@
 """Python's whole numbers have no end, those of arrays 64 bits: what does not fit is refused, never wrapped.
 
-Each array that stands for Python's whole numbers has a limit, which none of them exceeds in size. Most often the
-dtypes tell that results fit. Where they do not, the values are looked at: they are computed then and there.
+Each array that stands for Python's whole numbers has a limit, which none of them exceeds in size. Most often
+the dtypes tell that results fit. Where they do not, the values are looked at: they are computed there.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def _total(monoid: str, data: Any) -> float:
 
 
 def whole(data: Any) -> Any:
-    """Numbers with their fractions cut off, as 64-bit integers; what is too long, or no number, is an error: of
-    arrays in tiles when they are computed."""
+    """Numbers with their fractions cut off, as 64-bit integers; what is too long, or no number, is an error
+    (of arrays in tiles when they are computed)."""
     if isinstance(data, ArrayBase):
         return wrap(mapped("whole_number", [data.__node__], np.int64))
     from linnet.kernels.arrays.operations import operation

@@ -6,19 +6,25 @@
  */
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define API __attribute__((visibility("default")))
+
+/* What is multiplied so many elements later is asked for now: x lies all over memory. */
+enum { AHEAD = 48 };
 
 /* total[i] += Σ values[k] * x[indices[k]] over the stored elements k of row i. */
 #define TIMES_VECTOR(NAME, TYPE)                                                                               \
     static void NAME(int64_t rows, const int32_t *pointers, const int32_t *indices, const TYPE *values,        \
                      const TYPE *x, TYPE *total)                                                               \
     {                                                                                                          \
+        const int64_t safe = (int64_t)pointers[rows] - AHEAD;                                                  \
         for (int64_t i = 0; i < rows; i++) {                                                                   \
             TYPE one = 0, two = 0;                                                                             \
             int64_t k = pointers[i];                                                                           \
             const int64_t end = pointers[i + 1];                                                               \
+            if (end < safe)                                                                                    \
+                for (int64_t q = k; q < end; q++)                                                              \
+                    __builtin_prefetch(x + indices[q + AHEAD]);                                                \
             for (; k + 1 < end; k += 2) {                                                                      \
                 one += values[k] * x[indices[k]];                                                              \
                 two += values[k + 1] * x[indices[k + 1]];                                                      \
@@ -43,12 +49,6 @@ API int linnet_sparse_times_vector(int type, int64_t rows, const int32_t *pointe
     }
 }
 
-static int ascending(const void *one, const void *other)
-{
-    const int32_t a = *(const int32_t *)one, b = *(const int32_t *)other;
-    return (a > b) - (a < b);
-}
-
 /* How many pairs a row has at most, over all pairs of matrices, but no more than columns. */
 API int64_t linnet_sparse_most(int64_t count, int64_t rows, int64_t columns, const int32_t *const *parts)
 {
@@ -65,86 +65,70 @@ API int64_t linnet_sparse_most(int64_t count, int64_t rows, int64_t columns, con
     return total;
 }
 
-/* Places of a row, ascending: by looking at all, or by sorting the few that were met. */
-static int64_t in_order(int64_t met, int64_t columns, const uint8_t *seen, int32_t *list)
-{
-    if (met * 24 < columns) {
-        if (met > 24)
-            qsort(list, met, sizeof *list, ascending);
-        else
-            for (int64_t a = 1; a < met; a++) {
-                const int32_t one = list[a];
-                int64_t b = a;
-                for (; b > 0 && list[b - 1] > one; b--)
-                    list[b] = list[b - 1];
-                list[b] = one;
-            }
-        return met;
-    }
-    int64_t found = 0, j = 0;
-    for (; j + 8 <= columns; j += 8) {
-        uint64_t word;
-        memcpy(&word, seen + j, 8);
-        if (word)
-            for (int64_t q = j; q < j + 8; q++) {
-                list[found] = (int32_t)q;
-                found += seen[q];
-            }
-    }
-    for (; j < columns; j++) {
-        list[found] = (int32_t)j;
-        found += seen[j];
-    }
-    return found;
-}
+/* A row of the result has a bit for each place that was met, and, where it is wide, one for each word of these. */
+enum { WIDE = 1 << 15 };
+#define BIT(j) ((uint64_t)1 << ((j) & 63))
 
 /* parts: for each pair of matrices their pointers, indices and values. Zeros are dropped. Returns how many elements
  * the result stores, or -1 if there is no memory. */
 #define PRODUCT(NAME, TYPE)                                                                                    \
+    static int64_t NAME##_word(uint64_t word, int64_t first, int64_t stored, TYPE *sums, int32_t *indices,     \
+                               TYPE *values)                                                                   \
+    {                                                                                                          \
+        for (; word; word &= word - 1) {                                                                       \
+            const int64_t j = first + __builtin_ctzll(word);                                                   \
+            const TYPE sum = sums[j];                                                                          \
+            indices[stored] = (int32_t)j;                                                                      \
+            values[stored] = sum;                                                                              \
+            stored += sum != 0;                                                                                \
+            sums[j] = 0;                                                                                       \
+        }                                                                                                      \
+        return stored;                                                                                         \
+    }                                                                                                          \
     static int64_t NAME(int64_t count, int64_t rows, int64_t columns, const void *const *parts,                \
                         int32_t *pointers, int32_t *indices, TYPE *values)                                     \
     {                                                                                                          \
+        const int64_t words = columns / 64 + 1;                                                                \
         TYPE *sums = calloc(columns + 1, sizeof *sums);                                                        \
-        uint8_t *seen = calloc(columns + 8, 1);                                                                \
-        int32_t *list = malloc((columns + 9) * sizeof *list);                                                  \
-        int64_t stored = -1;                                                                                   \
-        if (sums && seen && list) {                                                                            \
-            stored = 0;                                                                                        \
-            pointers[0] = 0;                                                                                   \
-            for (int64_t i = 0; i < rows; i++) {                                                               \
-                int64_t met = 0;                                                                               \
-                for (int64_t p = 0; p < count; p++) {                                                          \
-                    const int32_t *down = parts[6 * p], *across = parts[6 * p + 1], *below = parts[6 * p + 3];    \
-                    const int32_t *right = parts[6 * p + 4];                                                   \
-                    const TYPE *a = parts[6 * p + 2], *b = parts[6 * p + 5];                                   \
-                    for (int64_t k = down[i]; k < down[i + 1]; k++) {                                          \
-                        const TYPE factor = a[k];                                                              \
-                        const int64_t end = below[across[k] + 1];                                              \
-                        for (int64_t q = below[across[k]]; q < end; q++) {                                     \
-                            const int32_t j = right[q];                                                        \
-                            list[met] = j;                                                                     \
-                            met += !seen[j];                                                                   \
-                            seen[j] = 1;                                                                       \
-                            sums[j] += factor * b[q];                                                          \
-                        }                                                                                      \
+        uint64_t *met = calloc(words, sizeof *met), *some = calloc(words / 64 + 1, sizeof *some);              \
+        int64_t stored = sums && met && some ? 0 : -1;                                                         \
+        pointers[0] = 0;                                                                                       \
+        for (int64_t i = 0; i < rows && stored >= 0; i++) {                                                    \
+            for (int64_t p = 0; p < count; p++) {                                                              \
+                const int32_t *down = parts[6 * p], *across = parts[6 * p + 1], *below = parts[6 * p + 3];     \
+                const int32_t *right = parts[6 * p + 4];                                                       \
+                const TYPE *a = parts[6 * p + 2], *b = parts[6 * p + 5];                                       \
+                for (int64_t k = down[i]; k < down[i + 1]; k++) {                                              \
+                    const TYPE factor = a[k];                                                                  \
+                    const int64_t from = below[across[k]], end = below[across[k] + 1];                         \
+                    for (int64_t q = from; q < end; q++) {                                                     \
+                        const int64_t j = right[q];                                                            \
+                        sums[j] += factor * b[q];                                                              \
+                        met[j >> 6] |= BIT(j);                                                                 \
                     }                                                                                          \
+                    for (int64_t q = columns > WIDE ? from : end; q < end; q++)                                \
+                        some[right[q] >> 12] |= BIT(right[q] >> 6);                                            \
                 }                                                                                              \
-                met = in_order(met, columns, seen, list);                                                      \
-                for (int64_t q = 0; q < met; q++) {                                                            \
-                    const int32_t j = list[q];                                                                 \
-                    const TYPE sum = sums[j];                                                                  \
-                    indices[stored] = j;                                                                       \
-                    values[stored] = sum;                                                                      \
-                    stored += sum != 0;                                                                        \
-                    sums[j] = 0;                                                                               \
-                    seen[j] = 0;                                                                               \
-                }                                                                                              \
-                pointers[i + 1] = (int32_t)stored;                                                             \
             }                                                                                                  \
+            if (columns > WIDE)                                                                                \
+                for (int64_t h = 0; h <= words / 64; h++) {                                                    \
+                    for (uint64_t left = some[h]; left; left &= left - 1) {                                    \
+                        const int64_t w = 64 * h + __builtin_ctzll(left);                                      \
+                        stored = NAME##_word(met[w], 64 * w, stored, sums, indices, values);                   \
+                        met[w] = 0;                                                                            \
+                    }                                                                                          \
+                    some[h] = 0;                                                                               \
+                }                                                                                              \
+            else                                                                                               \
+                for (int64_t w = 0; w < words; w++) {                                                          \
+                    stored = NAME##_word(met[w], 64 * w, stored, sums, indices, values);                       \
+                    met[w] = 0;                                                                                \
+                }                                                                                              \
+            pointers[i + 1] = (int32_t)stored;                                                                 \
         }                                                                                                      \
         free(sums);                                                                                            \
-        free(seen);                                                                                            \
-        free(list);                                                                                            \
+        free(met);                                                                                             \
+        free(some);                                                                                            \
         return stored;                                                                                         \
     }
 PRODUCT(product_f64, double)

@@ -1,4 +1,4 @@
-"""Sums of products of sparse tiles in C (`compiled/sparse.c`), where a compiler was there and the dtype is one of its.
+"""Sums of products of sparse tiles in C (`compiled/sparse.c`), where a compiler was there, of some dtypes.
 
 Each function says when it cannot do it: whoever asks then takes SciPy.
 """
@@ -42,7 +42,7 @@ def _fits(tile: SparseTile, dtype: np.dtype[Any]) -> bool:
 
 
 def compiled_times_vector(tile: SparseTile, column: Tile, total: Tile) -> bool:
-    """Add the product of a tile and a matrix of one column to another one; False if that must be done elsewhere."""
+    """Add the product of a tile and a matrix of one column to another one; False if C cannot do it."""
     library, kind = _library(), _TYPES.get(total.dtype.char)
     if library is None or kind is None or column.shape[1] != 1 or not _fits(tile, total.dtype):
         return False

@@ -1,8 +1,8 @@
 """Products of sparse tiles with sparse and with dense ones, over any pair of ⊕ and ⊗.
 
 Fills annihilate ⊗ and are the identity of ⊕ (whoever calls these has seen to it), so that only pairs of
-stored elements count. Sums of products are compiled (`compiled/sparse.c`), or go to SciPy's loops; others expand
-the pairs a few million at a time, and fold those of one place together.
+stored elements count. Sums of products are compiled (`compiled/sparse.c`), or go to SciPy's loops; others
+expand the pairs a few million at a time, and fold those of one place together.
 """
 
 from __future__ import annotations

@@ -105,6 +105,15 @@ def aliases(xs, array):
     return ys is xs, zs is TABLE
 
 
+def shifted(x, wrong):
+    return 1 // (x - wrong) + x if x == wrong else [x]
+
+
+@ln.parallel
+def many(count, wrong):
+    return [shifted(x, wrong) for x in range(count)]
+
+
 @ln.parallel
 def calls_what_it_got(x):
     f = adder(x)
@@ -225,6 +234,13 @@ class CallsConformance:
 
 class OutsideConformance(CallsConformance):
     """Further promises of places outside this process."""
+
+    def test_short_calls_go_together_and_each_has_its_own_value_and_error(self, engine, tmp_path):
+        with ln.init(engine):
+            assert many(300, -1) == many.function(300, -1)
+            with pytest.raises(ZeroDivisionError) as caught:
+                many(300, 250)
+            assert caught.traceback[-1].name == "shifted"
 
     def test_what_cannot_be_sent_is_refused_by_name_or_stays_here(self, engine):
         import threading

@@ -209,7 +209,7 @@ def test_calls_see_the_session_of_the_caller():
         (lambda: ln.submit_call(3), "runs a function, and was given a int"),
         (lambda: ln.submit_call(abs, 1, retries=-1), "retries=-1: give the number"),
         (lambda: ln.submit_call(abs, 1, priority="high"), "priority='high': give a whole number"),
-        (lambda: ln.submit_call(abs, 1, node=3), "node=3: calls run on this machine, which is node 0"),
+        (lambda: ln.submit_call(abs, 1, node=3), "node=3: calls run on this machine, whose only node is 0"),
         (lambda: ln.map(abs), "something to call the function on"),
         (lambda: ln.map(3, [1]), "map calls a function"),
         (lambda: ln.as_completed([3]), "takes futures, and was given a int"),

@@ -9,6 +9,7 @@ import os
 import pickle
 import sys
 import threading
+import time
 import warnings
 from collections import OrderedDict
 from types import FunctionType
@@ -21,12 +22,26 @@ from linnet.futures.distant_errors import pickled_error, told
 from linnet.futures.travelling import ERROR, STAYS, VALUE, Sent, StaysHere
 from linnet.kernels.surroundings import in_a_worker
 
+_LONG = 0.02
+"""Seconds after which others could make the calls that were sent along."""
 _KEPT = 256
 """Functions that are kept opened."""
 _functions: OrderedDict[bytes, Any] = OrderedDict()
 _lock = threading.Lock()
 _warned = threading.local()
 _shown = warnings.showwarning
+
+
+def answers(body: bytes, *, alone: bool = False) -> bytes:
+    """Make calls that were sent together, until they have taken long: the rest is not answered."""
+    began, seconds = time.perf_counter(), 0.0
+    made: list[bytes] = []
+    for each in pickle.loads(body):
+        if seconds > _LONG:
+            break
+        made.append(answer(Sent(*each), alone=alone))
+        seconds = time.perf_counter() - began
+    return pickle.dumps((seconds, made), protocol=pickle.HIGHEST_PROTOCOL)
 
 
 def answer(sent: Sent, *, alone: bool = False) -> bytes:

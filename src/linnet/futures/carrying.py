@@ -16,7 +16,7 @@ from typing import Any
 
 from linnet.engines.driven.engine import Driven
 from linnet.errors import EngineClosedError
-from linnet.futures.travelling import Lost, Sent
+from linnet.futures.travelling import Lost
 
 Answered = Callable[[Any], None]
 _FRESH = 1.0
@@ -26,6 +26,7 @@ _FRESH = 1.0
 class ClusterCalls(ABC):
     """Takes calls to the nodes of a cluster, through the engine that drives it."""
 
+    where = "the cluster"
     look_every: float | None = None
     """Seconds after which `look` is called if nothing was heard; None: never."""
 
@@ -65,7 +66,7 @@ class ClusterCalls(ABC):
         """How many calls a node with so many workers is given at a time."""
         return workers
 
-    def carry(self, name: str, sent: Sent, node: int | None, answered: Answered) -> None:
+    def carry(self, name: str, sent: bytes, node: int | None, answered: Answered) -> None:
         """See `places.Carrier`."""
         engine = self._engine()
         if engine is None or self._closed:
@@ -78,8 +79,8 @@ class ClusterCalls(ABC):
             self.let_go()
 
     @abstractmethod
-    def begin(self, sent: Sent, node: str | None, answered: Answered) -> None:
-        """Have a call made; `wait_for` what tells it apart before an answer can come."""
+    def begin(self, sent: bytes, node: str | None, answered: Answered) -> None:
+        """Have calls made; `wait_for` what tells it apart before an answer can come."""
 
     @abstractmethod
     def open(self, heard: list[Any]) -> None:

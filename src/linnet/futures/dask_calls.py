@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import itertools
 import os
-import pickle
 import time
 from collections import Counter
 from concurrent.futures import CancelledError
 from typing import Any
 
 from linnet.engines.dask import Dask
-from linnet.futures.answering import answer
+from linnet.futures.answering import answers
 from linnet.futures.carrying import Answered, ClusterCalls
-from linnet.futures.travelling import Lost, Sent
+from linnet.futures.travelling import Lost
 
 _AWAY = 0.5
 """Seconds between looks for workers that are gone."""
@@ -38,14 +37,13 @@ class DaskCalls(ClusterCalls):
         self._looked = 0.0
         super().__init__(engine)
 
-    def begin(self, sent: Sent, node: str | None, answered: Answered) -> None:
-        body = pickle.dumps(tuple(sent), protocol=pickle.HIGHEST_PROTOCOL)
+    def begin(self, sent: bytes, node: str | None, answered: Answered) -> None:
         with self._lock:
             where = node or self._idlest()
             key = f"{self._name}-{next(self._numbers)}"
             self._where[key] = where
         self.wait_for(key, answered)
-        made = self._client.submit(_made, body, key=key, workers=[where], pure=False)
+        made = self._client.submit(_made, sent, key=key, workers=[where], pure=False)
         made.add_done_callback(self.hear)
 
     def _idlest(self) -> str:
@@ -100,5 +98,5 @@ def _answer_of(future: Any) -> bytes | BaseException:
 
 
 def _made(body: bytes) -> bytes:
-    """A call, on a worker of Dask; threads of one worker make several at a time."""
-    return answer(Sent(*pickle.loads(body)))
+    """Calls, on a worker of Dask; its threads make several at a time."""
+    return answers(body)

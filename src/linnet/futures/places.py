@@ -7,20 +7,25 @@ calls of whole functions are sent. So the meaning of a parallel function is the 
 from __future__ import annotations
 
 import contextvars
+import functools
 import importlib
 import sys
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from linnet.engines import Threads
 from linnet.engines.threads import available_cores
 from linnet.errors import InputError, JobError, ParallelError
 from linnet.futures.scheduler import MAY_TRAVEL, STAYS, Scheduler, Task, scheduler
-from linnet.futures.travelling import Call, Lost, StaysHere, opened, packed
+from linnet.futures.travelling import Call, Lost, StaysHere, apart, name_of, opened, packed, together
 from linnet.session import current_engine
 
+_WORTH = 0.004
+"""Seconds of work that are sent at once, if calls are shorter."""
+_MOST = 64
+"""Calls that are sent at once."""
 _TRIES = 3
 """So many workers may be lost with a pure call before it counts as what ends them."""
 
@@ -28,7 +33,8 @@ _TRIES = 3
 class Carrier(Protocol):
     """Takes calls, as bytes, to where they are made.
 
-    One that has functions `packed` and `opened` says itself how calls and answers are bytes.
+    One that has functions `packed` and `opened` says itself how a call and its answer are bytes; it is given
+    one call at a time.
     """
 
     @property
@@ -41,52 +47,112 @@ class Carrier(Protocol):
         """How many nodes there are to choose from."""
         ...
 
+    @property
+    def where(self) -> str:
+        """What they are nodes of, for messages."""
+        ...
+
     def carry(
         self, name: str, sent: Any, node: int | None, answered: Callable[[bytes | BaseException], None]
     ) -> None:
-        """Have a call made; `answered` gets what `answering.answer` gave, or what went wrong on the way.
+        """Have calls made; `answered` gets what `answering.answers` gave, or what went wrong on the way.
 
         `Lost` says that the worker was gone. `name` is the function's, for messages.
         """
         ...
 
 
+class _Going(NamedTuple):
+    """A call on its way."""
+
+    task: Task
+    call: Call
+    outside: list[Any]
+    returned: Callable[..., None]
+
+
 class Elsewhere:
-    """Sends tasks through a carrier and opens what comes back."""
+    """Sends tasks through a carrier and opens what comes back.
+
+    Handing a call to a cluster costs about a millisecond, whatever it does. So pure calls of a function that
+    was seen to take less go together, as many as fill the time, and a worker that finds them longer gives the
+    rest back.
+    """
 
     def __init__(self, carrier: Carrier) -> None:
         self.carrier = carrier
-        self._packed: Any = getattr(carrier, "packed", packed)
+        self._singly: Any = getattr(carrier, "packed", None)
         self._opened: Any = getattr(carrier, "opened", opened)
+        self._seconds: dict[str, float] = {}
+        """What a call of a function took, when it was last made."""
 
     @property
     def places(self) -> int:
         return self.carrier.places
 
-    def send(self, task: Task, returned: Callable[..., None]) -> None:
+    def together(self, task: Task, ready: int) -> int:
         """See `scheduler.Outside`."""
-        args, keywords = task.ready_call()
-        call = Call(task.function, tuple(args), keywords, task.travels == MAY_TRAVEL)
-        try:
-            sent, outside = (task.context or contextvars.Context()).copy().run(self._packed, call)
-        except StaysHere as why:
-            _not_sent(task, call, why, returned)
-            return
+        if self._singly is not None or task.travels != MAY_TRAVEL or task.lost:
+            return 1
+        took = self._seconds.get(name_of(task.function))
+        if took is None:
+            return 1
+        return max(1, min(_MOST, int(_WORTH / max(took, 1e-9)), 1 + ready // self.places))
 
-        def answered(answer: bytes | BaseException) -> None:
+    def send(self, tasks: list[Task], returned: Callable[..., None]) -> None:
+        """See `scheduler.Outside`."""
+        going: list[_Going] = []
+        bodies: list[Any] = []
+        for task in tasks:
+            back = functools.partial(returned, task)
             try:
-                if isinstance(answer, bytes):
-                    returned(*self._opened(answer, outside))
-                elif isinstance(answer, Lost):
-                    _lost(task, call, answer, returned)
-                elif isinstance(answer, StaysHere):
-                    _not_sent(task, call, answer, returned)
+                args, keywords = task.ready_call()
+                call = Call(task.function, tuple(args), keywords, task.travels == MAY_TRAVEL)
+                try:
+                    context = (task.context or contextvars.Context()).copy()
+                    sent, outside = context.run(self._singly or packed, call)
+                except StaysHere as why:
+                    _not_sent(task, call, why, back)
+                    continue
+            except BaseException as error:
+                back(None, error)
+                continue
+            going.append(_Going(task, call, outside, back))
+            bodies.append(sent)
+        if not going:
+            return
+        try:
+            body = bodies[0] if self._singly is not None else together(bodies)
+            self.carrier.carry(
+                going[0].call.name, body, going[0].task.node, functools.partial(self._answered, going)
+            )
+        except BaseException as error:
+            self._answered(going, error)
+
+    def _answered(self, going: list[_Going], answer: bytes | BaseException) -> None:
+        answers: list[Any] = [answer] * len(going)
+        if isinstance(answer, bytes) and self._singly is None:
+            seconds, answers = apart(answer)
+            self._seconds[going[0].call.name] = seconds / len(answers)
+        for at, (task, call, outside, returned) in enumerate(going):
+            if at >= len(answers):  # they took longer than was thought
+                returned(None, None, again=True)
+                continue
+            one = answers[at]
+            try:
+                if isinstance(one, bytes):
+                    found = self._opened(one, outside)
+                elif isinstance(one, Lost):
+                    _lost(task, call, one, returned)
+                    continue
+                elif isinstance(one, StaysHere):
+                    raise one
                 else:
-                    returned(None, answer)
+                    found = None, one
             except StaysHere as why:
                 _not_sent(task, call, why, returned)
-
-        self.carrier.carry(call.name, sent, task.node, answered)
+            else:
+                returned(*found)
 
 
 def _not_sent(task: Task, call: Call, why: StaysHere, returned: Callable[..., None]) -> None:
@@ -162,5 +228,6 @@ def check_node(node: Any, runs_it: Scheduler) -> None:
     nodes = outside.carrier.nodes if isinstance(outside, Elsewhere) else 1
     if node is None or (type(node) is int and 0 <= node < nodes):
         return
-    there = "this machine, which is node 0" if nodes == 1 else f"nodes 0 to {nodes - 1}"
-    raise InputError(f"node={node!r}: calls run on {there}")
+    where = outside.carrier.where if isinstance(outside, Elsewhere) else "this machine"
+    there = "whose only node is 0" if nodes == 1 else f"whose nodes are 0 to {nodes - 1}"
+    raise InputError(f"node={node!r}: calls run on {where}, {there}")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import pickle
 import queue
 import signal
 import sys
 import threading
 from multiprocessing.connection import Connection
 
-from linnet.futures.answering import answer
-from linnet.futures.travelling import Sent
+from linnet.futures.answering import answers
 
 
 def main(socket: int) -> None:
@@ -21,7 +19,7 @@ def main(socket: int) -> None:
     calls: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(connection, calls), daemon=True).start()
     while True:
-        connection.send_bytes(answer(Sent(*pickle.loads(calls.get())), alone=True))
+        connection.send_bytes(answers(calls.get(), alone=True))
 
 
 def _listen(connection: Connection, calls: queue.SimpleQueue[bytes]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import signal
 import socket
 import subprocess
@@ -21,7 +20,7 @@ from typing import Any
 
 from linnet.engines.threads import available_cores
 from linnet.errors import EngineClosedError
-from linnet.futures.travelling import Lost, Sent
+from linnet.futures.travelling import Lost
 
 _BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 Answered = Callable[[Any], None]
@@ -31,6 +30,7 @@ class Processes:
     """So many processes; each is started when it is first needed."""
 
     nodes = 1
+    where = "this machine"
 
     def __init__(self, count: int, keep: Callable[[Any], None]) -> None:
         self.places = count
@@ -41,7 +41,7 @@ class Processes:
         weakref.finalize(self, _end, self._all)
         keep(self)
 
-    def carry(self, name: str, sent: Sent, node: int | None, answered: Answered) -> None:
+    def carry(self, name: str, sent: bytes, node: int | None, answered: Answered) -> None:
         with self._lock:
             if self._closed:
                 raise EngineClosedError(f"the processes were closed before {name} was called")
@@ -132,9 +132,9 @@ class _Process:
         self.answered: Answered | None = None
         self._owner = os.getpid()
 
-    def send(self, sent: Sent) -> None:
+    def send(self, sent: bytes) -> None:
         with contextlib.suppress(OSError):  # it is gone: who listens to it finds out too
-            self.connection.send_bytes(pickle.dumps(tuple(sent), protocol=pickle.HIGHEST_PROTOCOL))
+            self.connection.send_bytes(sent)
 
     def end(self) -> None:
         """Kill it; not from a forked child of this process, which is not its parent."""

@@ -1,14 +1,13 @@
-"""Calls on the workers of a Ray cluster: each is a task of Ray's, on any node or on the one asked for."""
+"""Calls on the workers of a Ray cluster: what is sent together is one task of Ray's."""
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 from linnet.engines.ray import Ray
-from linnet.futures.answering import answer
+from linnet.futures.answering import answers
 from linnet.futures.carrying import Answered, ClusterCalls
-from linnet.futures.travelling import Lost, Sent
+from linnet.futures.travelling import Lost
 
 
 class RayCalls(ClusterCalls):
@@ -24,9 +23,8 @@ class RayCalls(ClusterCalls):
     def room(self, workers: int) -> int:
         return 4 * workers  # a worker finds its next call there when it ends one
 
-    def begin(self, sent: Sent, node: str | None, answered: Answered) -> None:
-        body = pickle.dumps(tuple(sent), protocol=pickle.HIGHEST_PROTOCOL)
-        ref = (self._remote if node is None else self._on(node)).remote(body)
+    def begin(self, sent: bytes, node: str | None, answered: Answered) -> None:
+        ref = (self._remote if node is None else self._on(node)).remote(sent)
         self.wait_for(ref, answered)
         ref._on_completed(lambda found: self.hear((ref, found)))
 
@@ -51,5 +49,5 @@ def _said(found: Any) -> str:
 
 
 def _made(body: bytes) -> bytes:
-    """A call, on a worker of Ray; a worker makes one at a time."""
-    return answer(Sent(*pickle.loads(body)), alone=True)
+    """Calls, on a worker of Ray, which makes one at a time."""
+    return answers(body, alone=True)

@@ -189,8 +189,12 @@ class Outside(Protocol):
         """How many calls may be there at a time."""
         ...
 
-    def send(self, task: Task, returned: Callable[..., None]) -> None:
-        """Send a task that is ready; `returned(value, error, again=False)` is called once it is back."""
+    def together(self, task: Task, ready: int) -> int:
+        """How many tasks like this one may go at once, itself counted, while so many others are ready."""
+        ...
+
+    def send(self, tasks: list[Task], returned: Callable[..., None]) -> None:
+        """Send tasks that are ready; for each, `returned(task, value, error, again=False)` is called once."""
         ...
 
 
@@ -212,7 +216,7 @@ class Scheduler:
         self._leaving: list[tuple[int, int, int, Task]] = []
         """Tasks that are ready to be sent."""
         self._away = 0
-        """Tasks that were sent and have not come back."""
+        """Groups of tasks that were sent and have not come back."""
         self._sending = False
         """Whether a thread sends tasks now."""
         self._ready: list[tuple[int, int, int, Task]] = []
@@ -266,20 +270,34 @@ class Scheduler:
         assert self.outside is not None
         while True:
             with self._lock:
-                task = self._pop(self._leaving) if self._away < self.outside.places else None
-                if task is None:
+                tasks = self._group() if self._away < self.outside.places else []
+                if not tasks:
                     self._sending = False
                     return
                 self._away += 1
-            try:
-                self.outside.send(task, functools.partial(self._returned, task))
-            except BaseException as error:
-                self._returned(task, None, error)
+            self.outside.send(tasks, functools.partial(self._returned, [len(tasks)]))
 
-    def _returned(self, task: Task, value: Any, error: BaseException | None, again: bool = False) -> None:
-        """A task came back: with a value, with an error, or to be run `again`."""
+    def _group(self) -> list[Task]:
+        """Tasks that are sent together: the first that is ready, and those like it that follow."""
+        assert self.outside is not None
+        first = self._pop(self._leaving)
+        if first is None:
+            return []
+        tasks, most = [first], self.outside.together(first, len(self._leaving))
+        while len(tasks) < most and self._leaving and _alike(self._leaving[0][3], first):
+            more = heapq.heappop(self._leaving)[3]
+            if self._is_ready(more, self._leaving):
+                more.state = RUNNING
+                tasks.append(more)
+        return tasks
+
+    def _returned(
+        self, left: list[int], task: Task, value: Any, error: BaseException | None, again: bool = False
+    ) -> None:
+        """A task came back, with a value, an error, or to be run `again`; `left`: how many of its group."""
         with self._lock:
-            self._away -= 1
+            left[0] -= 1
+            self._away -= not left[0]
             if not again and isinstance(error, Exception) and task.retries > 0:
                 task.retries -= 1
                 again = True
@@ -314,10 +332,14 @@ class Scheduler:
     def _pop(self, ready: list[tuple[int, int, int, Task]]) -> Task | None:
         while ready:
             task = heapq.heappop(ready)[3]
-            if task.state == READY:
+            if self._is_ready(task, ready):
                 task.state = RUNNING
                 return task
         return None
+
+    def _is_ready(self, task: Task, ready: list[tuple[int, int, int, Task]]) -> bool:
+        """Whether a task is run from here: it may be queued more than once, and found to stay here since."""
+        return task.state == READY and self._heap(task) is ready
 
     def run(self, task: Task) -> None:
         """Run a task that is this thread's, and light ones that waited for it."""
@@ -431,6 +453,12 @@ class Scheduler:
                     if id(need) not in seen:
                         seen.add(id(need))
                         todo.append(need)
+
+
+def _alike(task: Task, other: Task) -> bool:
+    """Whether a task may be sent with another one; one that is not ready any more holds up nobody."""
+    same = task.function is other.function and task.travels == other.travels and task.node == other.node
+    return task.state != READY or (same and not task.lost)
 
 
 def _is_big(task: Task) -> bool:

@@ -53,6 +53,7 @@ class StatelessCalls:
     """Takes calls to stateless workers."""
 
     nodes = 1
+    where = "stateless workers"
     packed = staticmethod(named_calls.packed)
     opened = staticmethod(named_calls.opened)
 

@@ -44,18 +44,6 @@ from linnet.errors import (
     UnwrittenTileError,
     WireError,
 )
-from linnet.kernels import Kernel, kernel
-from linnet.programs import (
-    BoundProgram,
-    In,
-    Out,
-    ProgramBuilder,
-    Table,
-    Task,
-    Temp,
-    TileProgram,
-    tile_program,
-)
 from linnet.tiles import TileKey
 
 if TYPE_CHECKING:
@@ -74,8 +62,20 @@ if TYPE_CHECKING:
     from linnet.events.showing import progress
     from linnet.futures import Future, as_completed, parallel, pure, submit_call
     from linnet.futures import map_calls as map
+    from linnet.kernels import Kernel, kernel
     from linnet.loopnests import einop, grid, loops, monoid, tensor, wavefront
     from linnet.planning.cluster import Cluster, Link, Node
+    from linnet.programs import (
+        BoundProgram,
+        In,
+        Out,
+        ProgramBuilder,
+        Table,
+        Task,
+        Temp,
+        TileProgram,
+        tile_program,
+    )
     from linnet.session import init
     from linnet.session.reporting import dashboard, report
     from linnet.sparse_arrays import sparse
@@ -148,6 +148,11 @@ _JOBS = {
     "Policy": "linnet.workers.provisioner",
 }
 """What `submit` takes and returns, and where it is."""
+
+_PROGRAMS = frozenset(
+    "BoundProgram In Out ProgramBuilder Table Task Temp TileProgram tile_program".split()  # noqa: SIM905
+)
+"""The language of tile programs."""
 
 _WATCHING = {
     "dashboard": "linnet.session.reporting",
@@ -263,6 +268,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"linnet.{name}")
     if name == "init":
         return import_module("linnet.session").init
+    if name in ("Kernel", "kernel"):
+        return getattr(import_module("linnet.kernels"), name)
+    if name in _PROGRAMS:
+        return getattr(import_module("linnet.programs"), name)
     if name in _FUTURES:
         return getattr(import_module("linnet.futures"), "map_calls" if name == "map" else name)
     if name in _WATCHING:

@@ -8,13 +8,14 @@ wants: all programs of a recipe take the same inputs and give the same results, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from linnet.programs import TileProgram
 from linnet.programs.grammar import Attribute, For, If, Program, Run, Stmt
+from linnet.records import record
 from linnet.session.work import Setting
 from linnet.tiles import Layout
 
@@ -30,7 +31,7 @@ class Output(NamedTuple):
 Choose = Callable[[Setting, frozenset[str], Mapping[str, int]], TileProgram]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recipe:
     """Programs for the same results."""
 
@@ -65,7 +66,7 @@ class Recipe:
         return frozenset(name for name in (self.condition, self.doubt, self.check) if name is not None)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class only:
     """The choice where there is one program."""
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from linnet.engines.mapped_tiles import Scratch
 from linnet.errors import BudgetError, InputError
 from linnet.kernels import get as get_kernel
 from linnet.programs import BoundProgram, Call, Task
 from linnet.programs.shapes import Description, Shapes, declared, operands
+from linnet.records import record
 from linnet.tiles import TiledArray, TileKey, human
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Budget:
     """Memory for the tiles of a run, and room on disk for those that do not fit."""
 

@@ -12,13 +12,15 @@ Tasks and tiles appear as plain tuples and names: this room knows no other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from linnet.records import record
 
 TaskName = tuple[int, tuple[int, ...]]
 """Statement and loop indices."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Event:
     """Something that happened in a job."""
 
@@ -28,7 +30,7 @@ class Event:
     """When: seconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobStarted(Event):
     """A program begins to run."""
 
@@ -40,7 +42,7 @@ class JobStarted(Event):
     """How many workers it starts with."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Progress(Event):
     """How far a job is; sent a few times a second, however many tasks there are."""
 
@@ -64,7 +66,7 @@ class Progress(Event):
     """Money spent up to now."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelTotal(Event):
     """What one kernel has done up to now; sent with progress, however many tasks there are."""
 
@@ -76,7 +78,7 @@ class KernelTotal(Event):
     """Time inside the kernel, over all workers."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobFinished(Event):
     """All tasks are done."""
 
@@ -84,7 +86,7 @@ class JobFinished(Event):
     """From start to end."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobFailed(Event):
     """The job stopped on an error."""
 
@@ -94,7 +96,7 @@ class JobFailed(Event):
     """From start to end."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JobCancelled(Event):
     """The user stopped the job."""
 
@@ -104,7 +106,7 @@ class JobCancelled(Event):
     """From start to end."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkerStarted(Event):
     """A worker is ready for tasks."""
 
@@ -112,7 +114,7 @@ class WorkerStarted(Event):
     """Name of the worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WorkerStopped(Event):
     """A worker takes no more tasks."""
 
@@ -120,7 +122,7 @@ class WorkerStopped(Event):
     """Name of the worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskReady(Event):
     """All that a task reads is there."""
 
@@ -128,7 +130,7 @@ class TaskReady(Event):
     """The task."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskStarted(Event):
     """A worker begins a task."""
 
@@ -140,7 +142,7 @@ class TaskStarted(Event):
     """Name of the worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskFinished(Event):
     """A task is done."""
 
@@ -154,7 +156,7 @@ class TaskFinished(Event):
     """Time inside the kernel."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskFailed(Event):
     """A kernel raised."""
 
@@ -168,7 +170,7 @@ class TaskFailed(Event):
     """Type and message of the error."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TileRead(Event):
     """A task took a tile as an operand."""
 
@@ -182,7 +184,7 @@ class TileRead(Event):
     """Name of the worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TileWritten(Event):
     """A task produced a tile."""
 
@@ -196,7 +198,7 @@ class TileWritten(Event):
     """Name of the worker."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TilesWritten(Event):
     """Tiles of tasks too short to be told of by themselves; sent with progress."""
 
@@ -204,7 +206,7 @@ class TilesWritten(Event):
     """Array and index of each."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TileDropped(Event):
     """A tile was let go: nobody will read it again."""
 

@@ -12,6 +12,7 @@ import difflib
 import functools
 import inspect
 import re
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,10 @@ from linnet.errors import KernelDeclarationError, UnknownKernelError
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*")
 _KERNELS: dict[str, Kernel] = {}
+_OURS = "linnet.kernels."
+_importers: list[Callable[[], None]] = []
+"""What imports the kernels that Linnet ships; empty once that was done."""
+_importing = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -121,6 +126,8 @@ def kernel(
             )
         positions = (inplace,) if isinstance(inplace, int) else tuple(inplace)
         _check_inplace(label, function, positions)
+        if not str(function.__module__).startswith(_OURS):
+            _import_shipped()  # so that a name that Linnet has is refused here
         known = _KERNELS.get(label)
         if known is not None and _origin(known.function) != _origin(function):
             raise KernelDeclarationError(
@@ -155,6 +162,10 @@ def get(name: str) -> Kernel:
     try:
         return _KERNELS[name]
     except KeyError:
+        _import_shipped()
+    try:
+        return _KERNELS[name]
+    except KeyError:
         near = difflib.get_close_matches(name, _KERNELS, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise UnknownKernelError(
@@ -165,12 +176,29 @@ def get(name: str) -> Kernel:
 
 def adopt(shipped: Kernel) -> None:
     """Register a kernel that an engine which ships code brought along, in place of an older one."""
+    _import_shipped()
     _KERNELS[shipped.name] = shipped
 
 
 def names() -> tuple[str, ...]:
     """Names of all registered kernels, sorted."""
+    _import_shipped()
     return tuple(sorted(_KERNELS))
+
+
+def shipped_by(importer: Callable[[], None]) -> Callable[[], None]:
+    """Say what imports the modules of Linnet's own kernels; it is called when one of them is missed."""
+    _importers.append(importer)
+    return importer
+
+
+def _import_shipped() -> None:
+    """Have Linnet's own kernels registered. Threads that come meanwhile wait until all are."""
+    if _importers:
+        with _importing:
+            for importer in _importers:
+                importer()
+            _importers.clear()
 
 
 def _check_inplace(label: str, function: Callable[..., Any], positions: tuple[int, ...]) -> None:

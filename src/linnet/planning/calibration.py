@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from linnet.kernels import chol, gemm, syrk, trsm
 from linnet.machine.blas_threads import one_blas_thread
 from linnet.planning.cluster import Cluster
 from linnet.planning.workload import Workload
+from linnet.records import record
 
 _VERSION = 1
 _ALIKE = {"gemm_add": "gemm", "gemm_block": "gemm", "contract": "gemm",
@@ -38,7 +38,7 @@ Rates = tuple[tuple[float, float], ...]
 """Operations of a task, and operations a second, in ascending order."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Calibration:
     """Rates of kernels on one worker.
 

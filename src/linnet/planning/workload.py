@@ -8,7 +8,7 @@ kernels declare; they are asked once for each kind of call, not for each task.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from linnet.planning.schedule import MANY_TASKS, in_order
 from linnet.programs import BoundProgram, In, Out
 from linnet.programs.enumeration import Enumerator, TaskArrays
 from linnet.programs.statements import Access, Statement
+from linnet.records import record
 from linnet.tiles import Index, TiledArray, TileKey
 
 Numbers = NDArray[np.int64]
@@ -28,7 +29,7 @@ SMALL = 1 << 16
 """Bytes of the largest input that goes along: less than a message costs besides."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Workload:
     """Tasks and tiles of a bound program.
 

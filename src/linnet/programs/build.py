@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 from linnet.errors import ProgramError
@@ -47,6 +46,7 @@ from linnet.programs.grammar import (
 )
 from linnet.programs.parse_expressions import minus
 from linnet.programs.program import TileProgram
+from linnet.records import record
 
 
 class Index:
@@ -167,7 +167,7 @@ def choice(condition: Any, then: Any, otherwise: Any) -> Index:
     return Index(Choice(_expr(condition), _expr(then), _expr(otherwise)))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ArrayHandle:
     """An array of the program being built; indexing it names tiles."""
 
@@ -178,7 +178,7 @@ class ArrayHandle:
         return Tiles(self.name, tuple(_axis(p) for p in pieces))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TableHandle:
     """A table of the program being built; indexing it looks an entry up."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from linnet.programs.expressions import transform
 from linnet.programs.grammar import Expr, Lookup, Name
 from linnet.programs.statements import Loop
+from linnet.records import record
 
 
 @dataclass(slots=True)
@@ -21,7 +22,7 @@ class Lines:
         self.lines.append("    " * self.depth + text)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Canonical:
     """What the names of one side of a pair are called in generated text."""
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from linnet.errors import ProgramError
 from linnet.programs.expressions import names as expression_names
@@ -37,6 +36,7 @@ from linnet.programs.grammar import (
 from linnet.programs.parse import parse_source
 from linnet.programs.printing import show_expr
 from linnet.programs.simplify import decided, simplified
+from linnet.records import record
 
 
 def compose(
@@ -203,7 +203,7 @@ def _changed(
     return changed
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Renaming:
     """Statements with other names, and expressions in the place of sizes."""
 

@@ -9,12 +9,13 @@ stand, and a risky one is tested only after everything before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from linnet.programs.expressions import walk
 from linnet.programs.grammar import Apply, Binary, Expr, Int, Lookup
 from linnet.programs.linear import Atom, Linear
+from linnet.records import record
 
 EARLY = -1
 """Order of a condition that is cheap and cannot fail: equal indices."""
@@ -25,7 +26,7 @@ LATE = 1 << 30
 _NOTHING = Linear({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Condition:
     """Something that must hold of the unknowns."""
 

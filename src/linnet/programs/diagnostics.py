@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from linnet.errors import ProgramError
 from linnet.programs.grammar import At
+from linnet.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """One thing wrong with a program."""
 

@@ -23,13 +23,14 @@ from linnet.programs.expressions import IntArray, TableValues
 from linnet.programs.grammar import Expr, In, Out, Program, Task, Temp, fill_of
 from linnet.programs.statements import Access, Loop, Statement
 from linnet.programs.writers import Part, Written
+from linnet.records import record
 
 
 class TooManyRows(Exception):
     """An enumeration would be longer than was allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TaskArrays:
     """Every task and every dependence of a bound program.
 

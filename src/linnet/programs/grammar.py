@@ -24,6 +24,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from linnet.records import record
+
 ARITHMETIC = ("+", "-", "*", "//", "%", "**", "/")
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 CONNECTIVES = ("and", "or")
@@ -55,7 +57,7 @@ class Task(NamedTuple):
     """Values of the enclosing loops, outermost first."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class At:
     """A place in the source: line from 1, columns from 0."""
 
@@ -71,19 +73,19 @@ def _at() -> Any:
 # ---- expressions -------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Int:
     value: int
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Float:
     value: float
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Name:
     """A loop variable, a size, or a scalar assigned before."""
 
@@ -91,7 +93,7 @@ class Name:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lookup:
     """An entry of a table of integers."""
 
@@ -100,14 +102,14 @@ class Lookup:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Unary:
     op: str
     operand: Expr
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Binary:
     """Arithmetic, a comparison, or a Boolean connective."""
 
@@ -117,14 +119,14 @@ class Binary:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Apply:
     function: str
     args: tuple[Expr, ...]
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Choice:
     """`then if condition else otherwise`."""
 
@@ -139,7 +141,7 @@ Expr = Int | Float | Name | Lookup | Unary | Binary | Apply | Choice
 # ---- tiles and statements ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """`start:stop:step` along one axis of a tile reference."""
 
@@ -149,7 +151,7 @@ class Range:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tiles:
     """`array[index]`: one tile, or a block of tiles where an axis has a range."""
 
@@ -158,14 +160,14 @@ class Tiles:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attribute:
     """A constant handed to a kernel by keyword: None, bool, int, float, str, or a tuple of these."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For:
     variable: str
     start: Expr
@@ -175,7 +177,7 @@ class For:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     condition: Expr
     then: tuple[Stmt, ...]
@@ -183,14 +185,14 @@ class If:
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Let:
     name: str
     value: Expr
     at: At | None = _at()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Run:
     """One kernel call. Positional arguments are tiles or scalars; keywords attributes or scalars."""
 
@@ -230,7 +232,7 @@ class Temp:
     fill: bool | int | float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Size:
     """Role of an integer, not negative, given when the program is bound (`N: int`)."""
 
@@ -249,13 +251,13 @@ def fill_of(role: Role) -> bool | int | float | None:
     return role.fill if isinstance(role, Out | Temp) else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     name: str
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """A whole tile program: the value that is parsed, checked, printed, sent, and analysed."""
 

@@ -11,15 +11,16 @@ which is how equations like `i + 2**level == v` are solved: `level` first, then 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from linnet.programs.expressions import code, names
 from linnet.programs.grammar import Binary, Expr, Int, Name, Unary
+from linnet.records import record
 
 MAX_ROWS = 48
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Atom:
     """A variable, or an opaque piece of an expression."""
 
@@ -29,7 +30,7 @@ class Atom:
     expr: Expr = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Linear:
     """`sum(factor * atom) + constant`."""
 

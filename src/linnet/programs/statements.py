@@ -8,8 +8,6 @@ everything the later passes have to solve, count, prove, and enumerate.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from linnet.programs.expressions import conjuncts, folded, negate, substitute, substitute_range
 from linnet.programs.grammar import (
     At,
@@ -28,9 +26,10 @@ from linnet.programs.grammar import (
     Temp,
     Tiles,
 )
+from linnet.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loop:
     """`variable` takes the values of `range(start, stop, step)`."""
 
@@ -42,7 +41,7 @@ class Loop:
     """Conditions on this variable and those outside it, tested before going further inside."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Access:
     """The tiles that one operand or result of a statement names."""
 
@@ -56,7 +55,7 @@ class Access:
     at: At | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Statement:
     """One kernel call in its loops."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from linnet.programs.expressions import IntArray
 from linnet.programs.statements import Access, Statement
+from linnet.records import record
 
 _DENSE = 1 << 22
 """A table of this many tiles is made without asking how many of them are used."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Part:
     """The tiles that one access writes."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from linnet.engines import Engine, Outputs
@@ -21,7 +21,7 @@ from linnet.planning.cluster import Cluster
 from linnet.programs import BoundProgram, Out
 from linnet.programs.compose import compose
 from linnet.programs.program import TileProgram
-from linnet.reports.registry import register
+from linnet.records import record
 from linnet.tiles import TiledArray, TileKey
 
 if TYPE_CHECKING:  # who only computes arrays does not wait for planning and workers to be imported
@@ -63,7 +63,7 @@ class Setting(NamedTuple):
         return cls() if cluster is None or cluster.count == 1 else cls(cluster.count, cluster.grid)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Work:
     """What an expression is in a setting."""
 
@@ -88,7 +88,7 @@ class Expression(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """A program with its inputs, as an expression."""
 
@@ -214,6 +214,8 @@ def submit(expression: Expression, **options: Any) -> Job:
     but for an expression in which something could fail for having such results before it: that is not
     trusted from the beginning.
     """
+    from linnet.reports.registry import register
+
     job = _submitted(expression, options)
     register("job", job.spec.program.name, job.address)
     return job

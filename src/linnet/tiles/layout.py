@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from numpy.typing import NDArray
 
 from linnet.errors import InputError
+from linnet.records import record
 
 Boundaries = tuple[int, ...]
 Index = tuple[int, ...]
@@ -46,7 +47,7 @@ def from_sizes(sizes: Sequence[int]) -> Boundaries:
     return tuple(itertools.accumulate(sizes, initial=0))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """The cut of an array: boundaries along each axis.
 

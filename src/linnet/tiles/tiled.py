@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from linnet.errors import InputError
+from linnet.records import record
 from linnet.tiles.keys import TileKey
 from linnet.tiles.layout import Index, Layout, from_sizes
 
 Tile = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class TiledArray:
     """An array cut into tiles.
 

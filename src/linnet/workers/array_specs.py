@@ -8,18 +8,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from linnet.records import record
 from linnet.tiles import Index, Layout, TileKey
 
 _FOLDER = re.compile(r"[A-Za-z0-9_-]{1,64}(\.[0-9a-f]{16})?")
 _ARRAY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Borrowed:
     """Tiles that are in the store already, as an output of another job.
 
@@ -41,7 +41,7 @@ class Borrowed:
             raise ValueError(f"borrowed tiles of {self.array} have tokens that are no numbers")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InputSpec:
     """An array that the job reads."""
 
@@ -74,7 +74,7 @@ class InputSpec:
         return tile_key(lender.job, TileKey(lender.array, tile.index), lender.tokens[position])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Asked:
     """What somebody wants of a job, if that is arrays and not the outputs of a program as such."""
 

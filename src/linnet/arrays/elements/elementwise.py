@@ -188,9 +188,8 @@ def _public(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
         return call(ufunc, items, keywords)
 
     function.__name__ = function.__qualname__ = name
-    signature = _signature(ufunc)
     function.__doc__ = docstring(name, ufunc)
-    function.__signature__ = signature  # type: ignore[attr-defined]
+    function.__signature__ = _signature(ufunc.nin)  # type: ignore[attr-defined]
     for attribute in ("nin", "nout", "nargs", "ntypes", "types", "identity", "signature"):
         setattr(function, attribute, getattr(ufunc, attribute))
     for method in ("reduce", "accumulate", "reduceat", "outer", "at"):
@@ -212,9 +211,10 @@ def _method(ufunc: np.ufunc, method: str) -> Callable[..., Any]:
     return function
 
 
-def _signature(ufunc: np.ufunc) -> Signature:
-    """What the function takes, for those who ask: the standard wants it known."""
-    items = ["x"] if ufunc.nin == 1 else [f"x{place}" for place in range(1, ufunc.nin + 1)]
+@lru_cache
+def _signature(operands: int) -> Signature:
+    """What a function of so many operands takes, for those who ask: the standard wants it known."""
+    items = ["x"] if operands == 1 else [f"x{place}" for place in range(1, operands + 1)]
     keywords = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
     return Signature(
         [

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,7 @@ from linnet.arrays.expression.nodes import (
     Spans,
 )
 from linnet.arrays.lowering.evaluate import computed, persisted
+from linnet.records import record
 from linnet.session import current_engine
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, regular
@@ -55,7 +56,7 @@ _NEIGHBOURS = 4
 """Tiles of automatic size whose bytes one task may read at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Pick:
     """Elements of a node at positions along some axes."""
 
@@ -209,7 +210,7 @@ def _longest(edges: Boundaries) -> int:
     return max(b - a for a, b in itertools.pairwise(edges))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reach:
     """Which tiles of the operand each tile of the result reads."""
 
@@ -314,7 +315,7 @@ def _split(pick: _Pick, touched: Positions, local: Positions, counts: Positions)
 # ---- masks
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counted:
     """A mask whose true elements have been counted, in slabs: only its first axis is cut."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,9 +18,10 @@ from linnet.arrays.elements.core import ArrayBase
 from linnet.arrays.expression.builders import filled
 from linnet.arrays.expression.nodes import Node, Source
 from linnet.arrays.expression.operands import as_read
+from linnet.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Take:
     """One element along an axis; the axis goes."""
 
@@ -29,7 +29,7 @@ class Take:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """A slice along an axis."""
 
@@ -37,12 +37,12 @@ class Range:
     part: slice
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class New:
     """A new axis of length 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Points:
     """Positions along an axis, not negative."""
 
@@ -50,7 +50,7 @@ class Points:
     positions: NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mask:
     """A mask over some axes, from `axis` on; over none if it is a single truth value."""
 
@@ -58,7 +58,7 @@ class Mask:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gap:
     """An ellipsis that stands for no axis: it still parts index arrays."""
 

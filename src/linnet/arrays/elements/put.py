@@ -10,18 +10,18 @@ import itertools
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from linnet.arrays.elements.gather import Counted, Positions, gathered, in_slabs, tiles_of
 from linnet.arrays.expression.builders import blocks, permuted, recut
 from linnet.arrays.expression.nodes import Access, Along, At, Entry, Node, Operand, Piece, Source
+from linnet.records import record
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cut:
     """What a range of positions is in one tile."""
 

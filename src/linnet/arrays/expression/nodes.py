@@ -19,7 +19,6 @@ are cut as its recipe says; which of its programs runs is decided when the expre
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -27,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.algorithms.recipe import Recipe
+from linnet.records import record
 from linnet.tiles import Layout, TiledArray
 
 
@@ -88,7 +88,7 @@ class Source(Node):
         return self._layout
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Stored(Node):
     """An array in pieces."""
 
@@ -107,7 +107,7 @@ class Stored(Node):
         return self.tiles.layout
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Map(Node):
     """`op` element by element; operands are broadcast to `shape` as NumPy does."""
 
@@ -125,7 +125,7 @@ class Map(Node):
         return self.inputs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Axes(Node):
     """Axis k is axis `axes[k]` of the operand, or new and of length 1 where that is -1.
 
@@ -143,7 +143,7 @@ class Axes(Node):
         return (self.operand,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Fold(Node):
     """A reduction; see `kernels.folds` for the kinds."""
 
@@ -168,7 +168,7 @@ class Fold(Node):
 # ---- blocks: which tiles of the operands a tile of the result is made of
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Along:
     """The tile at `scale · i + offset`, where i counts the result's tiles along an axis."""
 
@@ -177,14 +177,14 @@ class Along:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class At:
     """Always the same tile."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Span:
     """All tiles in a range, the same for every tile of the result."""
 
@@ -192,7 +192,7 @@ class Span:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spans:
     """A range of tiles for each place of the result along an axis."""
 
@@ -201,7 +201,7 @@ class Spans:
     stops: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A number for each place of the result along an axis."""
 
@@ -213,7 +213,7 @@ Access = Along | At | Span | Spans
 Number = int | float | Entry
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operand:
     """Tiles of an operand: an access for each of its axes. Ranges reach the kernel as nested lists."""
 
@@ -222,7 +222,7 @@ class Operand:
     access: tuple[Access, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Piece:
     """Part of a result: the tiles of a box of its grid, each made by one call of a kernel."""
 
@@ -236,7 +236,7 @@ class Piece:
     """One past the last."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Blocks(Node):
     """Tiles made by kernels from tiles of operands, as its pieces say. Every tile is made once."""
 
@@ -254,7 +254,7 @@ class Blocks(Node):
         return self.inputs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Part(Node):
     """One of the results of a `Blocks` with several."""
 
@@ -275,7 +275,7 @@ class Part(Node):
 _NOTHING = Layout(())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class ProgramCall(Node):
     """A tile program called on arrays. It is no array itself: its `Result`s are."""
 
@@ -301,7 +301,7 @@ class ProgramCall(Node):
         return self.inputs
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Result(Node):
     """One of the arrays that a `ProgramCall` makes."""
 

@@ -16,7 +16,7 @@ Nothing is computed for it, and nothing when it is loaded.
 from __future__ import annotations
 
 import dataclasses
-import uuid
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -101,7 +101,7 @@ def token(node: Node) -> Any:
     tokens: dict[int, str] = {}
     for each in ordered([node]):
         if isinstance(each, Stored) and not isinstance(each.tiles.tiles, dict):
-            tokens[id(each)] = _drawn.setdefault(each, uuid.uuid4().hex)
+            tokens[id(each)] = _drawn.setdefault(each, secrets.token_hex(16))
         else:
             tokens[id(each)] = tokenize(*map(_plain, _entry(each, tokens, digest)))
     return "linnet.Array", tokens[id(node)]

@@ -22,10 +22,10 @@ import operator
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from linnet.errors import InputError
+from linnet.records import record
 
 Shape = tuple[int, ...]
 
@@ -35,7 +35,7 @@ _ORDERS = ("auto", "greedy", "optimal", "dp", "branch-all", "branch-2")
 """Ways of opt_einsum to search that find the same order every time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Step:
     """One operation on one or two arrays."""
 

@@ -21,6 +21,7 @@ from linnet.arrays.expression.builders import aligned, blocks, common_layout, re
 from linnet.arrays.expression.nodes import Access, Along, At, Entry, Node, Number, Operand, Piece
 from linnet.errors import InputError
 from linnet.kernels.arrays.user_functions import Wrapper, held
+from linnet.records import record
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, from_sizes
 
@@ -79,7 +80,7 @@ def asks(func: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(name for name in TOLD if name in parameters)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Places:
     """Where the tiles of a call are, in their arrays and in the result."""
 

@@ -32,6 +32,7 @@ from linnet.arrays.functions.map_blocks import (
 from linnet.arrays.functions.pad import pad
 from linnet.errors import InputError
 from linnet.kernels.arrays.user_functions import Wrapper
+from linnet.records import record
 from linnet.tiles import Layout
 from linnet.tiles.layout import Boundaries, from_sizes
 
@@ -43,7 +44,7 @@ Depths = list[tuple[int, int]]
 """Along each axis, how many elements before a tile and how many after it."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wide:
     """An array whose tiles have their neighbours around them."""
 
@@ -136,7 +137,7 @@ def map_overlap(
     return wrap(called(trimmed, whole, [*operands, *numbers, *cuts], kept, kind))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Reference:
     """How wide the tiles of the result are, and where in them their own elements lie."""
 

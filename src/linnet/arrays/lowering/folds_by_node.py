@@ -13,12 +13,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from linnet.arrays.expression.graph import ordered
 from linnet.arrays.expression.nodes import Axes, Blocks, Fold, Map, Node, Part, ProgramCall, Result
 from linnet.arrays.expression.sums_of_products import respread
+from linnet.records import record
 from linnet.tiles.layout import Boundaries, regular
 
 _FAN_IN = 16
@@ -28,7 +29,7 @@ _LEAST = 4
 """Leaves that a part should have where there are enough results for all nodes: it is one more task."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Nodes:
     """The nodes an expression is made for."""
 

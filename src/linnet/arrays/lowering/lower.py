@@ -12,10 +12,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from linnet.algorithms.gemm import together
 from linnet.arrays.expression.graph import Graph
 from linnet.arrays.expression.nodes import (
     Along,
@@ -45,6 +43,7 @@ from linnet.programs import BoundProgram, ProgramBuilder
 from linnet.programs.build import ArrayHandle, minimum
 from linnet.programs.grammar import Program
 from linnet.programs.program import TileProgram
+from linnet.records import record
 from linnet.session.work import Setting
 from linnet.tiles.layout import Boundaries, regular
 
@@ -58,7 +57,7 @@ _NESTS = 4
 """Nests of loops over the tiles of one node, before they are listed."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lowered:
     """A program for an expression."""
 
@@ -419,6 +418,8 @@ class Lowering:
 
     def product(self, number: int, node: Blocks, turned: tuple[int, ...]) -> None:
         """A product of matrices in memory: several tiles a task, since BLAS copies its operands for each."""
+        from linnet.algorithms.gemm import together
+
         # Of other dtypes the bits of BLAS depend on how much it computes at once: that is always as much.
         workers = self.setting.workers if node.dtype.char == "d" else 2
         height, width = together(node.layout.boundaries[0], node.layout.boundaries[1], workers)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from linnet.arrays.sending.plans import plan
 from linnet.errors import InputError
-from linnet.planning.calibration import Calibration, calibrate
 from linnet.planning.cluster import Cluster
 
 if TYPE_CHECKING:
     from linnet.fleet.fleet import Fleet
     from linnet.fleet.planning import Plan
+    from linnet.planning.calibration import Calibration
 
 _PIECES = 400
 """Pieces into which the work of a job is cut for the simulation; a lost server loses at most one of its "
@@ -102,6 +102,8 @@ def estimate(
 @cache
 def _speed_here() -> float:
     """Operations a second of a worker on this machine."""
+    from linnet.planning.calibration import calibrate
+
     return calibrate(sizes=(128, 512)).flops
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,13 +27,14 @@ from linnet.kernels.arrays.operations import cast
 from linnet.kernels.arrays.scaled_products import as_numbers, joined_products, product
 from linnet.kernels.registry import kernel
 from linnet.machine.float_errors import quietly
+from linnet.records import record
 
 Tile = NDArray[Any]
 
 _WIDE = {"f": np.float64, "c": np.complex128}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Fold:
     """A reduction of tiles to states, and of states to one."""
 

@@ -15,18 +15,18 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from linnet.errors import UnknownKernelError
+from linnet.records import record
 
 Tile = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record(eq=False)
 class Operation:
     """A function of elements."""
 

@@ -73,6 +73,19 @@ def to_arrow(x: Any, names: Sequence[str] | None = None) -> Any:
 
     A table needs `names` for its columns; it has a batch of rows for each row of tiles.
 
+    Parameters
+    ----------
+    x : array_like
+        Of one or two axes.
+    names : sequence of str, optional
+        Names of the columns of a matrix.
+
+    Returns
+    -------
+    pyarrow.ChunkedArray, or pyarrow.Table
+
+    Examples
+    --------
     >>> import linnet as ln
     >>> ln.to_arrow(ln.asarray(np.arange(6), chunks=4)).num_chunks
     2

@@ -60,6 +60,22 @@ def to_cubed(x: Any, spec: Any = None) -> Any:
     """A Cubed array whose chunks are the tiles of an array; a tile is computed when its chunk is.
 
     Cubed's chunks have one length along an axis, the last one shorter; other tiles are cut anew.
+
+    Parameters
+    ----------
+    x : array_like
+    spec : cubed.Spec, optional
+        Cubed's memory and place for its own files.
+
+    Returns
+    -------
+    cubed.Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.to_cubed(ln.asarray(np.arange(6.0), chunks=4)).chunks
+    ((4, 2),)
     """
     try:
         import cubed

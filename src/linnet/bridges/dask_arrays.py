@@ -75,6 +75,16 @@ def _get() -> Any:
 def to_dask(x: Any) -> Any:
     """A Dask array whose blocks are the tiles of an array; a tile is computed when its block is.
 
+    Parameters
+    ----------
+    x : array_like
+
+    Returns
+    -------
+    dask.array.Array
+
+    Examples
+    --------
     >>> import linnet as ln
     >>> ln.to_dask(ln.asarray(np.arange(6.0), chunks=3)).sum().compute()
     np.float64(15.0)

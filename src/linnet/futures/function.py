@@ -145,6 +145,19 @@ def parallel(f: Callable[..., Any]) -> ParallelFunction:
                 if quality(a) > 0.5 and quality(b) > 0.5:  # conditions wait
                     total = total + compare(a, b)
             return total
+
+    >>> import linnet as ln
+    >>> @ln.pure
+    ... def area(width, height):
+    ...     return width * height
+    >>> @ln.parallel
+    ... def total(rooms):
+    ...     found = 0
+    ...     for width, height in rooms:
+    ...         found = found + area(width, height)  # all areas side by side
+    ...     return found
+    >>> total([(2, 3), (4, 5)])
+    26
     """
     if isinstance(f, ParallelFunction):
         return f

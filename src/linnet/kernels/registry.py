@@ -93,6 +93,42 @@ def kernel(
 ) -> Any:
     """Register a function on tiles as a kernel; use as a decorator.
 
+    Parameters
+    ----------
+    name : str, optional
+        What programs call it; without one, the name of the function.
+    outputs : int
+        How many tiles it returns.
+    shape : callable, optional
+        From the shapes of the operands to that of the result, or to a tuple of shapes.
+    dtype : callable, optional
+        From the dtypes of the operands to that of the result; without it, they are promoted.
+    flops : callable, optional
+        From the shapes of the operands to the number of floating-point operations, for plans.
+    inplace : int or tuple of int
+        Operands that it can overwrite when it is told to.
+    deterministic : bool
+        Whether equal operands give results with equal bits.
+    thread_invariant : bool
+        Whether bits are the same on any number of BLAS threads.
+    into : bool
+        Whether it takes a keyword `into`: an array to write its result to.
+    scratch : float
+        Memory it needs besides operands and results, as a multiple of its operands'.
+    refuses : bool
+        Whether it raises `LinAlgError` for matrices that it cannot work on.
+    streams : bool
+        Whether it brings tiles from elsewhere, or takes them there.
+    gathers : bool
+        Whether its operands must be brought together in one task.
+
+    Returns
+    -------
+    Kernel
+        In place of the function; calling it calls the function.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from linnet.kernels import kernel
     >>> @kernel("doc_halve", flops=lambda x: x[0] * x[1])

@@ -48,6 +48,28 @@ def tile_program(function: Callable[..., Any] | None = None, /, *, verify: bool 
     The function is read, never called. Its parameters are arrays with a role (`ln.In`,
     `ln.Out`, `ln.Temp`), tables (`ln.Table`) and sizes (`int`). With `verify=False` the proofs
     wait until someone asks (`proven`): for programs that tests have proved already.
+
+    Parameters
+    ----------
+    function : callable
+        The function that says the program.
+    verify : bool
+        Whether to prove now, for all sizes, that each tile is written once and before it is read.
+
+    Returns
+    -------
+    TileProgram
+        With `bind(sizes)`, which makes it one that can run.
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> @ln.tile_program
+    ... def doubled(A: ln.In, B: ln.Out, N: int):
+    ...     for i in range(N):
+    ...         B[i] = add(A[i], A[i])
+    >>> doubled.bind(N=3).count()
+    3
     """
 
     def made(given: Callable[..., Any]) -> TileProgram:

@@ -96,6 +96,13 @@ def dashboard(*, host: str = "127.0.0.1", port: int = 0) -> Dashboard:
     -------
     Dashboard
         A context manager with the `address` of the page and the `token` that cancelling needs.
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> with ln.dashboard() as page:
+    ...     page.address.startswith("http://127.0.0.1:")
+    True
     """
     from linnet.webpage import dashboard as served
 

@@ -140,6 +140,28 @@ def init(
     that it started is shut down, and arrays that were persisted there are gone. An engine that was given to
     `init` is left open; its own `close` does the same.
 
+    Parameters
+    ----------
+    engine : str or Engine
+        A name ("threads", "ray", "dask", "mpi", "stateless", "simulated"), or an engine that you made.
+    workers : int, optional
+        How many tasks run side by side; None: as many as suit the engine.
+    memory : int or str, optional
+        The budget for tiles, in bytes or as "2 GB"; None: no limit.
+    progress : bool, optional
+        Whether to show how far every run of the session is; None: as `ln.progress` says.
+    dashboard : bool or int
+        True serves a page of the session on this machine; a number is its port.
+    options
+        What the engine takes besides.
+
+    Returns
+    -------
+    Session
+        With `close()`, and a context manager.
+
+    Examples
+    --------
     >>> init(workers=2)
     Session(Threads(workers=2))
     >>> with init("threads", workers=1):

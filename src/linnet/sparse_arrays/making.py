@@ -40,6 +40,11 @@ def sparse(obj: Any, chunks: Any = "auto", fill: Any = 0, *, shape: Sequence[int
     shape
         Of an array given by its elements.
 
+    Returns
+    -------
+    SparseArray
+        Lazy, as other arrays are.
+
     Examples
     --------
     >>> import linnet as ln

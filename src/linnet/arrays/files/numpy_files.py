@@ -54,6 +54,15 @@ def _written(file: Any, a: Any) -> None:
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     """Write an array to an `.npy` file, in place of one that is there; to a path or an open file.
 
+    Parameters
+    ----------
+    file : str, path or file object
+    arr : array_like
+    allow_pickle : bool
+        As for `np.save`.
+
+    Examples
+    --------
     >>> import io
     >>> file = io.BytesIO()
     >>> save(file, asarray(np.arange(3), chunks=2))
@@ -68,12 +77,48 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
-    """Write several arrays to an `.npz` file, under names or as arr_0, arr_1, …"""
+    """Write several arrays to an `.npz` file, under names or as arr_0, arr_1, …
+
+    Parameters
+    ----------
+    file : str, path or file object
+    args, kwds : array_like
+        The arrays; those without a name are called arr_0, arr_1, …
+    allow_pickle : bool
+        As for NumPy's function.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.savez(f"{folder}/x.npz", a=ln.arange(4), b=ln.ones(2))
+    ...     sorted(np.load(f"{folder}/x.npz"))
+    ['a', 'b']
+    """
     _zipped(file, args, kwds, zipfile.ZIP_STORED)
 
 
 def savez_compressed(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
-    """Write several arrays to an `.npz` file, compressed."""
+    """Write several arrays to an `.npz` file, compressed.
+
+    Parameters
+    ----------
+    file : str, path or file object
+    args, kwds : array_like
+        The arrays; those without a name are called arr_0, arr_1, …
+    allow_pickle : bool
+        As for NumPy's function.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.savez_compressed(f"{folder}/x.npz", a=ln.arange(4), b=ln.ones(2))
+    ...     sorted(np.load(f"{folder}/x.npz"))
+    ['a', 'b']
+    """
     _zipped(file, args, kwds, zipfile.ZIP_DEFLATED)
 
 
@@ -103,7 +148,25 @@ def savetxt(
     comments: str = "# ",
     encoding: str | None = None,
 ) -> None:
-    """Write the rows of an array as text, as `np.savetxt` does; `ln.to_csv` writes tiles side by side."""
+    r"""Write the rows of an array as text, as `np.savetxt` does; `ln.to_csv` writes tiles side by side.
+
+    Parameters
+    ----------
+    fname : str, path or file object
+    X : array_like
+        Of one or two axes.
+    fmt, delimiter, newline, header, footer, comments, encoding
+        As for `np.savetxt`.
+
+    Examples
+    --------
+    >>> import io
+    >>> import linnet as ln
+    >>> text = io.StringIO()
+    >>> ln.savetxt(text, ln.asarray([[1, 2], [3, 4]], chunks=1), fmt="%d")
+    >>> text.getvalue()
+    '1 2\n3 4\n'
+    """
     if as_node(X).ndim not in (1, 2):
         raise ValueError(f"Expected 1D or 2D array, got {as_node(X).ndim}D array instead")
     if not hasattr(fname, "write"):
@@ -124,14 +187,62 @@ def savetxt(
 
 
 def load(file: Any, *, chunks: Any = "auto") -> Any:
-    """The array in an `.npy` file, lazily; a dict of those in an `.npz` file."""
+    """The array in an `.npy` file, lazily; a dict of those in an `.npz` file.
+
+    Parameters
+    ----------
+    file : str, path or file object
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+
+    Returns
+    -------
+    Array; of an `.npz` file a dict of them
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.save(f"{folder}/x.npy", ln.arange(4))
+    ...     ln.load(f"{folder}/x.npy").sum().compute()
+    np.int64(6)
+    """
     return (from_npz if str(file).endswith(".npz") else from_npy)(file, chunks=chunks)
 
 
 def fromfile(
     file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0, *, chunks: Any = None
 ) -> Array:
-    """The numbers in a binary file, which is mapped into memory; those in a text are read with `sep`."""
+    """The numbers in a binary file, which is mapped into memory; those in a text are read with `sep`.
+
+    Parameters
+    ----------
+    file : str, path or file object
+    dtype : dtype
+        Of the numbers in the file.
+    count : int
+        How many; -1: all.
+    sep : str
+        What stands between numbers in a text; "" for a binary file.
+    offset : int
+        Bytes to pass over.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.arange(4.0).tofile(f"{folder}/x.bin")
+    ...     ln.fromfile(f"{folder}/x.bin").sum().compute()
+    np.float64(6.0)
+    """
     if sep or hasattr(file, "read"):
         return asarray(np.fromfile(file, dtype, count, sep, offset=offset), chunks=chunks)
     kind = np.dtype(dtype)
@@ -143,18 +254,77 @@ def fromfile(
 
 
 def loadtxt(fname: Any, dtype: Any = float, *args: Any, chunks: Any = None, **kwargs: Any) -> Array:
-    """The rows of a text as `np.loadtxt` reads them; they lie in memory. `ln.read_csv` reads in tiles."""
+    """The rows of a text as `np.loadtxt` reads them; they lie in memory. `ln.read_csv` reads in tiles.
+
+    Parameters
+    ----------
+    fname : str, path, file object or list of lines
+    dtype : dtype
+    args, kwargs
+        As for NumPy's function.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.loadtxt(["1 2", "3 4"]).compute()
+    array([[1., 2.],
+           [3., 4.]])
+    """
     return asarray(np.loadtxt(fname, dtype, *args, **kwargs), chunks=chunks)
 
 
 def genfromtxt(fname: Any, dtype: Any = float, *args: Any, chunks: Any = None, **kwargs: Any) -> Array:
-    """The rows of a text with gaps as `np.genfromtxt` reads them; they lie in memory."""
+    """The rows of a text with gaps as `np.genfromtxt` reads them; they lie in memory.
+
+    Parameters
+    ----------
+    fname : str, path, file object or list of lines
+    dtype : dtype
+    args, kwargs
+        As for NumPy's function.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.genfromtxt(["1,2", "3,"], delimiter=",").compute()
+    array([[ 1.,  2.],
+           [ 3., nan]])
+    """
     return asarray(np.genfromtxt(fname, dtype, *args, **kwargs), chunks=chunks)
 
 
 def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str, chunks: Any = None) -> Array:
     """The numbers in a text.
 
+    Parameters
+    ----------
+    string : str
+    dtype : dtype
+    count : int
+        How many; -1: all.
+    sep : str
+        What stands between the numbers.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> fromstring("1 2 3", int, sep=" ").compute()
     array([1, 2, 3])
     """

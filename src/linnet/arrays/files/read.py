@@ -33,6 +33,21 @@ if TYPE_CHECKING:
 def from_npy(path: Any, *, chunks: Any = "auto", storage_options: Mapping[str, Any] | None = None) -> Array:
     """The array in an `.npy` file or object; a local file is mapped into memory as it is read.
 
+    Parameters
+    ----------
+    path : str, path or file object
+        The file, or the address of an object.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> import os, tempfile, numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     np.save(os.path.join(folder, "x.npy"), np.arange(6.0))
@@ -52,7 +67,32 @@ def from_npz(
     chunks: Any = "auto",
     storage_options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """The array of a name in an `.npz` file; without a name, a dict of all of them."""
+    """The array of a name in an `.npz` file; without a name, a dict of all of them.
+
+    Parameters
+    ----------
+    path : str, path or file object
+        The file, or the address of an object.
+    name : str, optional
+        Which array.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Returns
+    -------
+    Array; without `name`, a dict of them
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.savez(f"{folder}/x.npz", a=ln.arange(4))
+    ...     ln.from_npz(f"{folder}/x.npz", "a").sum().compute()
+    np.int64(6)
+    """
     from linnet.io import npy
     from linnet.io.places import Place
 
@@ -69,6 +109,30 @@ def from_zarr(
 
     `storage_options` are those of the object store (`endpoint`, `region`, `access_key_id`, …); what is
     not given comes from the environment.
+
+    Parameters
+    ----------
+    url : str or path
+        The array, or the group it is in.
+    path : str
+        The array inside a group.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_zarr(ln.arange(4), f"{folder}/x.zarr")
+    ...     ln.from_zarr(f"{folder}/x.zarr").sum().compute()
+    np.int64(6)
     """
     from linnet.io import zarr
     from linnet.io.places import Place
@@ -102,6 +166,44 @@ def read_csv(
 
     The file is read once here, to count its rows. A compressed one (.gz, .bz2, .xz, .zst) is
     unpacked into the system's folder for temporary files.
+
+    Parameters
+    ----------
+    path : str, path or file object
+        The file, or the address of an object.
+    columns : optional
+        Names or numbers of columns; a single one gives an array of one axis; None: all.
+    dtype : optional
+        Of all columns, or a dict by column.
+    header : bool
+        Whether the first row has the names.
+    delimiter, quote, decimal : str
+        What separates fields, encloses text, and stands before decimals.
+    na_values : sequence of str
+        More words for missing values.
+    skip_rows : int
+        Rows to pass over at the beginning.
+    compression : str, optional
+        "infer" judges by the name; None: not compressed.
+    separate : bool
+        Whether to give an array for each column.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Returns
+    -------
+    Array; with `separate`, a dict of them
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_csv(ln.asarray([[1, 2], [3, 4]]), f"{folder}/x.csv", header=["a", "b"])
+    ...     ln.read_csv(f"{folder}/x.csv", columns="b").compute()
+    array([2, 4])
     """
     from linnet.io import csv
     from linnet.io.csv_columns import Dialect
@@ -137,6 +239,34 @@ def read_parquet(
     `columns`, `dtype` and `separate` are as in `read_csv`; only the columns asked for are read. Tiles
     are whole row groups. Missing values become NaN, or NaT, and are errors among integers where the
     file's statistics do not tell of them beforehand.
+
+    Parameters
+    ----------
+    path : str, path or sequence of these
+        The file, files, or folder.
+    columns : optional
+        Names or numbers of columns; a single one gives an array of one axis; None: all.
+    dtype : optional
+        Of all columns, or a dict by column.
+    separate : bool
+        Whether to give an array for each column.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Returns
+    -------
+    Array; with `separate`, a dict of them
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_parquet(ln.asarray([[1, 2], [3, 4]]), f"{folder}/x.parquet", columns=["a", "b"])
+    ...     ln.read_parquet(f"{folder}/x.parquet", columns="b").compute()
+    array([2, 4])
     """
     from linnet.io import parquet
     from linnet.io.places import Place
@@ -160,7 +290,32 @@ def read_parquet(
 def from_hdf5(
     path: Any, name: str, *, chunks: Any = "auto", storage_options: Mapping[str, Any] | None = None
 ) -> Array:
-    """The data set of a name in an HDF5 file or object."""
+    """The data set of a name in an HDF5 file or object.
+
+    Parameters
+    ----------
+    path : str, path or file object
+        The file, or the address of an object.
+    name : str
+        The data set.
+    chunks : optional
+        How the array is cut, as for `ln.asarray`; "auto": in tiles of a usual size.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_hdf5(ln.arange(4), f"{folder}/x.h5", "x")
+    ...     ln.from_hdf5(f"{folder}/x.h5", "x").sum().compute()
+    np.int64(6)
+    """
     from linnet.io import hdf5
     from linnet.io.places import Place
 

@@ -26,6 +26,18 @@ def store(sources: Any, targets: Any, lock: Any = True, regions: Any = None) -> 
     your own serves too. Where workers do not share the memory of this process, tiles are computed
     there and written here.
 
+    Parameters
+    ----------
+    sources : Array or sequence of them
+    targets : object or sequence of them
+        What takes `target[slices] = tile`.
+    lock : bool or lock
+        Whether one tile is written at a time; or a lock of your own.
+    regions : tuple of slices or sequence of these, optional
+        Where in each target its array goes.
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> target = np.zeros(5)
     >>> store(asarray(np.arange(3.0), chunks=2), target, regions=(slice(1, 4),))

@@ -54,6 +54,35 @@ def to_zarr(
 
     The array is complete when the call returns, and no array before. After a failure,
     `resume=True` writes only what is missing.
+
+    Parameters
+    ----------
+    x : array_like
+    url : str or path
+        The array, or the group it is in.
+    path : str
+        The array inside a group.
+    chunks : optional
+        Chunks in the store; None: the array's tiles.
+    region : sequence of slices, optional
+        The part of an array there is that is written.
+    overwrite : bool
+        Replace what is there; otherwise that is an error.
+    resume : bool
+        After a failure, write only what is missing.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+    zarr_options
+        As for `zarr.create_array`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_zarr(ln.arange(4), f"{folder}/x.zarr")
+    ...     ln.from_zarr(f"{folder}/x.zarr").compute()
+    array([0, 1, 2, 3])
     """
     from linnet.io import zarr
     from linnet.io.places import Place
@@ -154,6 +183,27 @@ def to_npy(
     """Write an array to an `.npy` file or object, in C order.
 
     A local file gets its name when all of it is written; an object is put together from parts.
+
+    Parameters
+    ----------
+    x : array_like
+    path : str or path
+        The file, or the address of an object.
+    overwrite : bool
+        Replace what is there; otherwise that is an error.
+    resume : bool
+        After a failure, write only what is missing.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_npy(ln.arange(4), f"{folder}/x.npy")
+    ...     np.load(f"{folder}/x.npy")
+    array([0, 1, 2, 3])
     """
     from linnet.io import npy, parts, stores
     from linnet.io.journal import Journal
@@ -191,10 +241,37 @@ def to_csv(
     resume: bool = False,
     storage_options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write rows of an array as text; an array of one axis becomes one column.
+    r"""Write rows of an array as text; an array of one axis becomes one column.
 
     `header` names the columns. Numbers are as short as reads back to the same ones, or as a format
     such as "%.3f" says. Tiles are written side by side and strung together in the end.
+
+    Parameters
+    ----------
+    x : array_like
+        Of one or two axes.
+    path : str or path
+        The file, or the address of an object.
+    header : sequence of str, optional
+        Names of the columns.
+    delimiter : str
+    fmt : str, optional
+        A format for numbers, such as "%.3f".
+    overwrite : bool
+        Replace what is there; otherwise that is an error.
+    resume : bool
+        After a failure, write only what is missing.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_csv(ln.asarray([[1, 2], [3, 4]]), f"{folder}/x.csv", header=["a", "b"])
+    ...     pathlib.Path(f"{folder}/x.csv").read_text()
+    'a,b\n1,2\n3,4\n'
     """
     from linnet.io import parts
     from linnet.io.csv_columns import Dialect, header_of
@@ -231,6 +308,32 @@ def to_parquet(
     A path that ends with .parquet becomes one file, put together in the end from what the tasks wrote;
     any other a folder with a file for each tile, which needs no such step. `columns` are their names
     (default: their numbers).
+
+    Parameters
+    ----------
+    x : array_like
+        Of one or two axes.
+    path : str or path
+        A file that ends with .parquet, or a folder.
+    columns : sequence of str, optional
+        Their names.
+    compression : str, optional
+        As pyarrow knows it.
+    overwrite : bool
+        Replace what is there; otherwise that is an error.
+    resume : bool
+        After a failure, write only what is missing.
+    storage_options : mapping, optional
+        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_parquet(ln.arange(4), f"{folder}/x.parquet", columns=["a"])
+    ...     ln.read_parquet(f"{folder}/x.parquet", columns="a").compute()
+    array([0, 1, 2, 3])
     """
     from linnet.io import parquet, parts, stores
     from linnet.io.journal import Journal
@@ -274,6 +377,30 @@ def to_hdf5(
     Chunks are the array's tiles, unless `chunks` says otherwise; further keywords are those of
     h5py's `create_dataset`: `compression`, `shuffle`, `fletcher32`, … Only one task writes at a time: HDF5
     allows no more.
+
+    Parameters
+    ----------
+    x : array_like
+    path : str or path
+    name : str
+        The data set.
+    chunks : optional
+        Chunks in the file; None: the array's tiles.
+    overwrite : bool
+        Replace what is there; otherwise that is an error.
+    resume : bool
+        After a failure, write only what is missing.
+    hdf5_options
+        As for h5py's `create_dataset`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ln.to_hdf5(ln.arange(4), f"{folder}/x.h5", "x")
+    ...     ln.from_hdf5(f"{folder}/x.h5", "x").compute()
+    array([0, 1, 2, 3])
     """
     from linnet.io import hdf5
     from linnet.io.journal import Journal

@@ -41,6 +41,22 @@ def array2string(
 ) -> str:
     """The values of an array as text; of an array longer than `threshold` those at its ends.
 
+    Parameters
+    ----------
+    a : array_like
+    args, kwargs
+        As for `np.array2string`.
+    threshold : int, optional
+        From how many elements on only the ends are shown.
+    edgeitems : int, optional
+        How many elements at each end.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> array2string(asarray(np.arange(5000), chunks=7))
     '[   0    1    2 ... 4997 4998 4999]'
@@ -56,7 +72,26 @@ def array_str(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The values of an array as text, as `str` gives it."""
+    """The values of an array as text, as `str` gives it.
+
+    Parameters
+    ----------
+    a : array_like
+    max_line_width, precision : int, optional
+        Characters of a line, digits after the point.
+    suppress_small : bool, optional
+        Whether numbers near zero are shown as zero.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> array_str(ln.asarray([1.0, 2.5], chunks=1))
+    '[1.  2.5]'
+    """
     shown, how = _shown(a, None, None)
     with np.printoptions(**how):
         return np.array_str(shown, max_line_width, precision, suppress_small)
@@ -69,7 +104,26 @@ def array_repr(
     precision: int | None = None,
     suppress_small: bool | None = None,
 ) -> str:
-    """The values of an array as `repr` gives them for one of NumPy's."""
+    """The values of an array as `repr` gives them for one of NumPy's.
+
+    Parameters
+    ----------
+    arr : array_like
+    max_line_width, precision : int, optional
+        Characters of a line, digits after the point.
+    suppress_small : bool, optional
+        Whether numbers near zero are shown as zero.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> array_repr(ln.asarray([1.0, 2.5], chunks=1))
+    'array([1. , 2.5])'
+    """
     shown, how = _shown(arr, None, None)
     with np.printoptions(**how):
         text = np.array_repr(shown, max_line_width, precision, suppress_small)

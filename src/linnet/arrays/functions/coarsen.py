@@ -30,6 +30,24 @@ def coarsen(
     The reduction is called as `reduction(tile, axis=axes, **kwargs)`, as `np.mean` is. Elements left over
     at the end of an axis are refused, or left out with `trim_excess=True`.
 
+    Parameters
+    ----------
+    reduction : callable
+        Called as `reduction(tile, axis=axes, **kwargs)`.
+    x : array_like
+    axes : mapping of int to int
+        For each axis, how many neighbours become one element.
+    trim_excess : bool
+        Whether elements left over at the end of an axis are left out.
+    kwargs
+        Passed to the reduction.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> coarsen(np.sum, asarray(np.arange(6), chunks=3), {0: 2}).compute()
     array([1, 5, 9])

@@ -22,6 +22,21 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
     `axis` says it for both and for the result, `axisc` for the result alone.
 
+    Parameters
+    ----------
+    a, b : array_like
+        The vectors; shapes that differ are broadcast together.
+    axisa, axisb, axisc : int
+        The axis of the vectors in `a`, in `b` and in the result.
+    axis : int, optional
+        All three of them.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> cross(asarray([[1, 0, 0], [0, 1, 0]], chunks=1), asarray([0, 1, 0])).compute()
     array([[0, 0, 1],
@@ -52,6 +67,22 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: Any = False) -> tuple[list[Any], str]:
     """The order in which `einsum` takes its products, and what it costs: from shapes, nothing is computed.
 
+    Parameters
+    ----------
+    operands
+        Subscripts and arrays, as for `ln.einsum`.
+    optimize : optional
+        How the order is looked for, as for `np.einsum_path`.
+    einsum_call : bool
+        As for `np.einsum_path`.
+
+    Returns
+    -------
+    tuple of a list and a str
+        The order of the products, and what it costs in words.
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import zeros
     >>> x, y = zeros((10, 9000)), zeros((9000, 10))
     >>> einsum_path("ij,jk,kl->il", x, y, x)[0]

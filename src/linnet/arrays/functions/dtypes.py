@@ -656,7 +656,18 @@ __array_api_version__ = "2025.12"
 
 
 def __array_namespace_info__() -> Info:
-    """The namespace's description of itself, as the standard asks."""
+    """The namespace's description of itself, as the standard asks.
+
+    Returns
+    -------
+    Info
+        With `capabilities()`, `default_device()`, `default_dtypes()`, `devices()` and `dtypes()`.
+
+    Examples
+    --------
+    >>> __array_namespace_info__().default_device()
+    'cpu'
+    """
     return Info()
 
 

@@ -177,6 +177,39 @@ def apply_gufunc(
     axes of the cores in results that have none, with length 1: all as for NumPy's generalised ufuncs.
     Cores that lie in several tiles are put together; `allow_rechunk=False` refuses them.
 
+    Parameters
+    ----------
+    func : callable
+        The function on tiles.
+    signature : str
+        The axes of its operands and results by name, as in "(i,j),(j)->(i)".
+    args : array_like
+        The operands.
+    axes : sequence, optional
+        For each operand and result, the axes that its core is on.
+    axis : int, optional
+        The one axis of all cores.
+    keepdims : bool
+        Whether axes of cores stay, with length 1.
+    output_dtypes : optional
+        The dtype of each result; without them the function is tried on a small example.
+    output_sizes : dict, optional
+        Lengths of axes that only results have.
+    vectorize : bool, optional
+        Whether to call the function once for each core.
+    allow_rechunk : bool
+        Whether cores that lie in several tiles are put together.
+    meta : optional
+        An array of the dtype of the result, in place of `output_dtypes`.
+    kwargs
+        Passed to the function.
+
+    Returns
+    -------
+    Array, or a tuple of them if the signature has several results
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x = asarray(np.arange(6.0).reshape(3, 2), chunks=1)
     >>> apply_gufunc(lambda t: t.mean(-1), "(i)->()", x).compute()
@@ -211,6 +244,20 @@ def apply_gufunc(
 def as_gufunc(signature: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """A decorator that makes a function of tiles one of arrays; `options` are those of `apply_gufunc`.
 
+    Parameters
+    ----------
+    signature : str, optional
+        The axes of operands and results by name, as in "(i)->()".
+    options
+        Those of `apply_gufunc`.
+
+    Returns
+    -------
+    callable
+        A decorator.
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> @as_gufunc("(i)->()", output_dtypes=float)
     ... def middle(t):

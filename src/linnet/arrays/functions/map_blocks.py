@@ -179,6 +179,29 @@ def map_blocks(
     of their arguments, with "shape", "num-chunks", "chunk-location" and "array-location"; of the result
     also "chunk-shape" and "dtype". Such a function needs no arrays, but `chunks`.
 
+    Parameters
+    ----------
+    func : callable
+        The function on tiles.
+    args
+        Arrays, which are cut alike, and what every call gets as it is.
+    dtype : optional
+        Of the result; without it the function is tried on a small example.
+    chunks : optional
+        Lengths of the tiles of the result, where they differ.
+    drop_axis, new_axis : int or sequence of int
+        Axes that the function takes away, or adds.
+    meta : optional
+        An array of the dtype of the result.
+    kwargs
+        Passed to the function.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> map_blocks(lambda tile: tile[::-1], asarray(np.arange(6), chunks=3)).compute()
     array([2, 1, 0, 5, 4, 3])

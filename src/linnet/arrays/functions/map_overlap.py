@@ -83,6 +83,33 @@ def map_overlap(
     the shape of the tiles it is given. `chunks`, `drop_axis` and `new_axis` say what it does
     instead, before the cutting off, and `block_id` and `block_info` tell it where it is, as for `map_blocks`.
 
+    Parameters
+    ----------
+    func : callable
+        The function on tiles with their neighbours.
+    args : array_like
+        The arrays; after a single one, `depth` and `boundary` may follow by place.
+    depth : int, tuple, dict or list of these
+        How many elements of neighbours a tile gets along each axis.
+    boundary : str, number, dict or list of these
+        What lies beyond the ends of the array.
+    trim : bool
+        Whether what the function made of neighbours is cut off.
+    align_arrays : bool
+        Whether several arrays are cut alike.
+    dtype, meta : optional
+        The dtype of the result, or an array that has it.
+    chunks, drop_axis, new_axis : optional
+        As for `map_blocks`.
+    kwargs
+        Passed to the function.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> mean = lambda t: (np.roll(t, 1) + t + np.roll(t, -1)) // 3
     >>> map_overlap(mean, asarray(np.arange(6) * 3, chunks=2), depth=1, boundary="nearest").compute()
@@ -225,6 +252,20 @@ def _check_shape(func: Callable[..., Any], made: Any, wanted: tuple[int, ...], g
 def overlap(x: Any, depth: Any, boundary: Any = "reflect") -> Array:
     """An array whose tiles have `depth` elements of their neighbours around them; see `map_overlap`.
 
+    Parameters
+    ----------
+    x : array_like
+    depth : int, tuple or dict
+        How many elements of neighbours along each axis.
+    boundary : str, number or dict
+        What lies beyond the ends of the array.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> overlap(asarray(np.arange(4), chunks=2), 1, "none").compute()
     array([0, 1, 2, 1, 2, 3])
@@ -236,6 +277,20 @@ def overlap(x: Any, depth: Any, boundary: Any = "reflect") -> Array:
 def trim_overlap(x: Any, depth: Any, boundary: Any = "reflect") -> Array:
     """An array of `overlap` without the neighbours again.
 
+    Parameters
+    ----------
+    x : array_like
+    depth : int, tuple or dict
+        How many elements of neighbours along each axis.
+    boundary : str, number or dict
+        What lies beyond the ends of the array.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> trim_overlap(overlap(asarray(np.arange(4), chunks=2), 1), 1).compute()
     array([0, 1, 2, 3])

@@ -43,6 +43,33 @@ def blockwise(
     cut alike along axes of one name; with `align_arrays=False` they stay as they are, and tiles at the
     same place belong together.
 
+    Parameters
+    ----------
+    func : callable
+        The function on tiles.
+    out_ind : iterable
+        Names of the axes of the result.
+    args
+        Arrays and the names of their axes, by turns.
+    adjust_chunks : dict, optional
+        Lengths that the function changes, by the name of the axis.
+    new_axes : dict, optional
+        Lengths of axes that no array has.
+    align_arrays : bool
+        Whether arrays are cut alike along axes of one name.
+    concatenate : bool, optional
+        Whether tiles along axes that the result lacks are put together to one array.
+    dtype, meta : optional
+        The dtype of the result, or an array that has it.
+    kwargs
+        Passed to the function.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x = asarray(np.arange(4.0).reshape(2, 2), chunks=1)
     >>> total = lambda tile: tile.sum(axis=1)
@@ -102,6 +129,18 @@ class _OnNests(Wrapper):
 def unify_chunks(*args: Any) -> tuple[dict[Any, tuple[int, ...]], list[Array]]:
     """Arrays cut alike along axes of the same name, wherever one of them is cut; the cuts, and the arrays.
 
+    Parameters
+    ----------
+    args
+        Arrays and the names of their axes, by turns.
+
+    Returns
+    -------
+    tuple of a dict and a list
+        The lengths of tiles by the name of the axis, and the arrays.
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x, y = asarray(np.arange(6), chunks=4), asarray(np.arange(6), chunks=3)
     >>> unify_chunks(x, "i", y, "i")[0]

@@ -30,13 +30,42 @@ globals().update({name: getattr(np, name) for name in SAME})
 
 
 def isfortran(a: Any) -> bool:
-    """Whether an array lies in memory by columns and not by rows: one in tiles does neither."""
+    """Whether an array lies in memory by columns and not by rows: one in tiles does neither.
+
+    Parameters
+    ----------
+    a : array_like
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import linnet as ln
+    >>> ln.isfortran(ln.ones((2, 3), chunks=1))
+    False
+    """
     return bool(np.isfortran(a)) if isinstance(a, np.ndarray) else False
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int) -> Any:
     """A Python function of numbers as a function of arrays, tile by tile; results are numbers, not objects.
 
+    Parameters
+    ----------
+    func : callable
+        A function of numbers.
+    nin, nout : int
+        How many numbers it takes, and how many it returns.
+
+    Returns
+    -------
+    callable
+        A function of arrays.
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> frompyfunc(lambda a, b: divmod(a, b), 2, 2)(asarray([5, 9], chunks=1), 4)[1].compute()
     array([1, 1])

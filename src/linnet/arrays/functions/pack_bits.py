@@ -45,6 +45,21 @@ def _flat(a: Any, axis: Any) -> tuple[Node, int]:
 def packbits(a: Any, axis: Any = None, bitorder: Any = "big") -> Array:
     """Bits as bytes, eight along an axis (of the flattened array, if none is told) in each.
 
+    Parameters
+    ----------
+    a : array_like of bool or int
+        What is not zero is 1.
+    axis : int, optional
+        None: the array is flattened first.
+    bitorder : "big" or "little"
+        Whether the first bit is the highest of its byte.
+
+    Returns
+    -------
+    Array of uint8
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> packbits(asarray(np.ones(12, bool), chunks=5)).compute()
     array([255, 240], dtype=uint8)
@@ -65,6 +80,22 @@ def packbits(a: Any, axis: Any = None, bitorder: Any = "big") -> Array:
 def unpackbits(a: Any, axis: Any = None, count: Any = None, bitorder: Any = "big") -> Array:
     """The bits of bytes along an axis (of the flattened array, if none is told): `count` of them.
 
+    Parameters
+    ----------
+    a : array_like of uint8
+    axis : int, optional
+        None: the array is flattened first.
+    count : int, optional
+        How many bits to keep; a negative number leaves so many out at the end.
+    bitorder : "big" or "little"
+        Whether the first bit is the highest of its byte.
+
+    Returns
+    -------
+    Array of uint8
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> unpackbits(asarray(np.array([3], np.uint8)), count=-2).compute()
     array([0, 0, 0, 0, 0, 0], dtype=uint8)

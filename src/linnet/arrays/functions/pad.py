@@ -47,6 +47,22 @@ Strips = tuple[list[Node], list[Node]]
 def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Array:
     """The array with strips of elements around it.
 
+    Parameters
+    ----------
+    array : array_like
+    pad_width : int, pair or sequence of pairs
+        How many elements before and after, for all axes or for each.
+    mode : str or callable
+        What the strips hold, as for `np.pad`.
+    kwargs
+        What the mode takes: `constant_values`, `end_values`, `stat_length`, `reflect_type`.
+
+    Returns
+    -------
+    Array
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> pad(asarray([1, 2, 3], chunks=2), (1, 3), "reflect").compute()
     array([2, 1, 2, 3, 2, 1, 2])

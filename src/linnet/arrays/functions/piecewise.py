@@ -20,6 +20,21 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Ar
 
     The functions get the elements of one tile that they are for.
 
+    Parameters
+    ----------
+    x : array_like
+    condlist : list of array_like of bool
+    funclist : list of callables or numbers
+        One for each condition, and perhaps one for all other elements.
+    args, kw
+        Passed to the functions.
+
+    Returns
+    -------
+    Array, of the dtype of `x`
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x = asarray(np.arange(-2, 3), chunks=2)
     >>> piecewise(x, [x < 0, x > 1], [lambda t: -t, 7, 0]).compute()

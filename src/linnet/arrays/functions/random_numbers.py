@@ -330,6 +330,18 @@ class Generator(Counts):
 def default_rng(seed: Any = None) -> Generator:
     """A generator; the same seed gives the same arrays, whatever the workers and chunks.
 
+    Parameters
+    ----------
+    seed : int, sequence of int, SeedSequence or Generator, optional
+        None: a fresh one.
+
+    Returns
+    -------
+    Generator
+        With the methods of `numpy.random.Generator`, which give lazy arrays.
+
+    Examples
+    --------
     >>> default_rng(0).integers(10, size=3).compute().shape
     (3,)
     """

@@ -25,6 +25,21 @@ def sliding_window_view(
 ) -> Array:
     """All windows of a shape, on new axes at the end. They overlap in memory, tile by tile.
 
+    Parameters
+    ----------
+    x : array_like
+    window_shape : int or tuple of int
+    axis : int or tuple of int, optional
+        The axes that windows slide along; None: all.
+    subok, writeable : bool
+        For NumPy's sake; only False is taken.
+
+    Returns
+    -------
+    Array, read-only
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> sliding_window_view(asarray(np.arange(4), chunks=2), 3).compute()
     array([[0, 1, 2],

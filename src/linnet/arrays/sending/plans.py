@@ -39,6 +39,27 @@ def plan(
     size of a `tile` (for all arrays, or for each by its name) and perhaps a `dtype`. Where a shape depends
     on values (how many elements a mask keeps), these were computed when the expression was written.
 
+    Parameters
+    ----------
+    what : Array, tuple of them, TileProgram or BoundProgram
+    cluster : Cluster, optional
+        Where it would run; None: where the engine in use runs it.
+    policy : str or Policy
+        What places tasks.
+    inputs : mapping, optional
+        Arrays for a program, by name.
+    tile : int, sequence or mapping, optional
+        The shape of tiles of a program, if `inputs` are not given.
+    dtype : dtype
+        Of these tiles.
+
+    Returns
+    -------
+    Plan
+        Tasks by node, transfers, bytes, and what bounds the time.
+
+    Examples
+    --------
     >>> from linnet.arrays.elements.creation import asarray
     >>> x = asarray(np.zeros((24, 10)), chunks=(1, 10))
     >>> found = plan(x.sum(), Cluster(nodes=8))

@@ -54,6 +54,33 @@ def submit(
     Workers that it starts may use the files under the roots `files`; None: exactly those that are read or
     written here. The job goes on without this process: `attach(job.address)` finds it again.
 
+    Parameters
+    ----------
+    what : Array, tuple or dict of them, TileProgram or BoundProgram
+    inputs : mapping, optional
+        Arrays for a program, by name.
+    store : str or path, optional
+        Where tiles are kept: a directory or a URL.
+    ledger, queue : str, optional
+        URLs of servers; None: files in the store.
+    workers : int, pair of int, or Policy
+        How many workers.
+    launcher : str, Launcher or Fleet, optional
+        What starts them; None: somebody else.
+    limits : Limits, optional
+        Memory and time of each worker.
+    options : Options, optional
+        Leases, attempts and the like.
+    files : sequence of str, optional
+        Roots of files that workers may use.
+
+    Returns
+    -------
+    Job
+        With `progress()`, `wait()`, `result()`, `cancel()` and `delete()`.
+
+    Examples
+    --------
     >>> import tempfile
     >>> x = asarray(np.arange(6.0), chunks=2)
     >>> with tempfile.TemporaryDirectory() as folder, submit(x * 2, store=folder, launcher="threads") as job:
@@ -87,6 +114,34 @@ def attach(
     With `workers`, this process sees to it that there are so many, as `submit` does. They import the
     modules named in `imports`, and use files under the roots named in `files`, and no others, whatever the
     job asks for.
+
+    Parameters
+    ----------
+    address : str
+        The address of the job, `job.address`.
+    workers : int, pair of int, or Policy
+        How many workers to keep running; 0: none.
+    launcher : str, Launcher or Fleet, optional
+        What starts them.
+    limits : Limits, optional
+        Memory and time of each worker.
+    imports : sequence of str
+        Modules that they import.
+    files : sequence of str
+        Roots of files that they may use.
+
+    Returns
+    -------
+    Job
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import linnet as ln
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     job = ln.submit(ln.arange(3) * 2, store=folder, launcher="threads")
+    ...     ln.attach(job.address).result().compute()
+    array([0, 2, 4])
     """
     from linnet.workers import client
 

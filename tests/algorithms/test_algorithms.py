@@ -144,6 +144,7 @@ def test_empty_matrices(tile, run):
     assert run("solve_triangular", np.zeros((0, 0)), np.zeros((0, 2)), tile=tile).shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_results_are_the_same_on_any_number_of_workers():
     a = positive(0, 60, "f8")
     x = random(0, 50, 41, "f8")

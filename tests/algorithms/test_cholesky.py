@@ -32,6 +32,7 @@ def residual(a, factor_):
     return np.linalg.norm(a - factor_ @ factor_.conj().T) / np.linalg.norm(a) / eps
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     st.integers(0, 40),
@@ -102,6 +103,7 @@ def test_the_program_is_proved_and_writes_each_tile_once():
         assert len(found) == tasks * 8 * 9 // 2
 
 
+@pytest.mark.slow
 def test_memory_that_was_used_before_is_zero_above_the_diagonal():
     a = positive(0, 2100)  # large enough for pages of its own
     first = linalg.cholesky(a, tile=300, engine=ENGINE)

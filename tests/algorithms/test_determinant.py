@@ -35,6 +35,7 @@ def test_agrees_with_numpy(n, dtype, tile, run):
         assert np.isclose(mine, theirs, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.permutations(range(9)), st.sampled_from(WAYS))
 def test_determinants_of_permutations(order, way):
@@ -79,6 +80,7 @@ def test_singular_and_not_a_number(tile, run):
     assert np.isnan(run("det", np.full((4, 4), np.nan), tile=tile))
 
 
+@pytest.mark.slow
 def test_stacks(run):
     a = random(0, 2, 3, 5, 5)
     assert np.allclose(det(a), np.linalg.det(a))

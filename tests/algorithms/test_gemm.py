@@ -26,6 +26,7 @@ def random(seed, rows, columns, dtype, order="C"):
     return np.array(x.astype(dtype), order=order)
 
 
+@pytest.mark.slow
 @settings(max_examples=45)
 @given(
     st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(1, 12),
@@ -56,6 +57,7 @@ def test_mixed_dtypes_and_integers(run):
         assert (run("matmul", ones, ones, tile=tile) == 4).all()
 
 
+@pytest.mark.slow
 def test_small_products_are_one_task_and_large_ones_several():
     events, tiles, found = Events(), [], []
     events.subscribe(found.append, TaskFinished)
@@ -74,6 +76,7 @@ def test_small_products_are_one_task_and_large_ones_several():
     assert len(found) == 36
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("shape", [(576, 300, 640), (500, 300, 610)])
 def test_how_many_tiles_a_task_computes_changes_no_bit(dtype, shape):

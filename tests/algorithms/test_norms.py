@@ -23,6 +23,7 @@ def random(seed, *shape, dtype="f8"):
     return (real + 1j * rng.standard_normal(shape) if dtype.startswith("c") else real).astype(dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.sample(36)
 @pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
 @pytest.mark.parametrize("order", MATRIX_ORDERS)
@@ -66,6 +67,7 @@ def test_norms_of_stacks_and_of_scaled_numbers(order, scale, run):
     assert np.isclose(run("norm", a[0] * scale, order, tile=2) / scale, expected[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.integers(1, 20),
@@ -94,6 +96,7 @@ def test_numbers_that_are_none_and_empty(run):
     assert norm([3, 4]) == 5.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [None, 2, -2, 1, -1, np.inf, -np.inf, "fro"])
 @pytest.mark.parametrize("tile", [None, 3])
 def test_condition_numbers(order, tile, run):

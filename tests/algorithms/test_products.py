@@ -31,6 +31,7 @@ def near(found, expected, dtype):
     assert np.abs(found - expected).max(initial=0) <= 100 * max(1, *expected.shape) * np.finfo(dtype).eps
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SHAPES, st.sampled_from(WAYS))
 def test_product_with_its_own_adjoint(case, way):
@@ -42,6 +43,7 @@ def test_product_with_its_own_adjoint(case, way):
     near(run_in(way, "syrk", a, adjoint=True, tile=tile), a.conj().T @ a, dtype)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SHAPES, st.booleans(), st.sampled_from(["left", "right"]), st.sampled_from(WAYS))
 def test_product_with_a_hermitian_matrix(case, lower, side, way):
@@ -58,6 +60,7 @@ def test_product_with_a_hermitian_matrix(case, lower, side, way):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(SHAPES, st.booleans(), st.booleans(), st.sampled_from(["left", "right"]), st.sampled_from(WAYS))
 def test_product_with_a_triangle(case, lower, unit, side, way):

@@ -33,6 +33,7 @@ def shipped() -> list[TileProgram]:
 PROGRAMS = shipped()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_shipped_program_is_right_at_every_size(program: TileProgram) -> None:
     if program.name not in NOT_AFFINE:

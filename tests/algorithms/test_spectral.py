@@ -35,6 +35,7 @@ def test_stacks(shape, tile, run):
     assert np.allclose(square @ z, z * w[..., None, :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tile", [None, 3])
 def test_only_the_triangle_that_is_named_is_read(tile, run):
     a = RNG.standard_normal((7, 7)) + 1j * RNG.standard_normal((7, 7))
@@ -48,6 +49,7 @@ def test_only_the_triangle_that_is_named_is_read(tile, run):
         assert np.allclose(whole @ z, z * w)
 
 
+@pytest.mark.slow
 def test_tiled_arrays_are_taken_as_they_are():
     a = RNG.standard_normal((9, 9))
     tiled = TiledArray.from_numpy(a, 4)
@@ -68,6 +70,7 @@ def test_what_goes_straight_to_lapack():
     assert not whole((1100, 1100), spectral=False)
 
 
+@pytest.mark.slow
 def test_ranks(run):
     low = RNG.standard_normal((20, 3)) @ RNG.standard_normal((3, 12))
     for tile in (None, 4):

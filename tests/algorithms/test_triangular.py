@@ -54,6 +54,7 @@ def test_every_side(lower, trans, unit, side, dtype, run):
         assert np.abs(found - b).max() <= 200 * np.finfo(dtype).eps
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(1, 24),
@@ -89,6 +90,7 @@ def test_vectors_stacks_tiled_and_empty(run):
     assert solve_triangular(np.zeros((0, 0)), np.zeros((0, 2))).shape == (0, 2)
 
 
+@pytest.mark.slow
 def test_programs_are_proved():
     assert forward.proven
     assert backward.proven

@@ -25,6 +25,7 @@ def test_a_short_table_at_many_lazy_positions() -> None:
             ln.asarray(table)[lazy + 1].sum().compute()
 
 
+@pytest.mark.slow
 def test_values_under_a_long_lazy_mask() -> None:
     values = np.arange(float(MANY))
     with ln.init(workers=2, memory=1 << 20):

@@ -71,6 +71,7 @@ def test_every_key_and_value(data: Any, form: Any, value_form: Any, way: tuple[i
     same(before, array + array)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.data(), st.sampled_from(FORMS), st.sampled_from(WAYS))
 def test_many_assignments_in_a_row(data: Any, form: Any, way: tuple[int, int]) -> None:
@@ -115,6 +116,7 @@ def test_positions_beside_slices_that_go_back(form: Any, part: slice) -> None:
         same(x, array)
 
 
+@pytest.mark.slow
 def test_a_loop_of_assignments_writes_in_place() -> None:
     """However many there are, no node is added and nothing copied twice."""
     for form in FORMS:

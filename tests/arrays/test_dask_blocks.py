@@ -137,6 +137,7 @@ def test_depths_that_differ_take_any_boundary(boundary: Any, mode: str) -> None:
     np.testing.assert_array_equal(ln.trim_overlap(wide, {0: (3, 1)}, boundary).compute(), a)
 
 
+@pytest.mark.slow
 def test_map_overlap_of_several_arrays() -> None:
     a, b = np.arange(30.0).reshape(5, 6), np.arange(6.0)
     (x, xd), (y, yd) = both(a, (2, 3)), both(b, 3)

@@ -231,6 +231,7 @@ def test_store_refuses_what_does_not_fit() -> None:
         ln.store([x], [np.zeros(4), np.zeros(4)])
 
 
+@pytest.mark.slow
 def test_writers_are_methods(tmp_path: Path) -> None:
     a = np.arange(20.0).reshape(4, 5)
     x = tiled(a, 3)

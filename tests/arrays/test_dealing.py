@@ -24,6 +24,7 @@ def rng(seed=5):
     return ln.random.default_rng(seed)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 200), st.integers(1, 60), st.integers(0, 3))
 def test_every_element_once_whatever_the_cut(length, chunk, seed):
     x = np.arange(length)
@@ -42,6 +43,7 @@ def test_rows_stay_together(rows, columns, axis, chunk):
     assert sorted(map(tuple, ours)) == sorted(map(tuple, theirs))
 
 
+@pytest.mark.slow
 def test_all_orders_are_equally_likely():
     x = ln.asarray(np.arange(8.0), chunks=5)
     seen = np.zeros((8, 8))

@@ -92,6 +92,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tiles", [3, 5, 18])
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_the_other_half_is_not_computed(name: str, tiles: int):
@@ -104,6 +105,7 @@ def test_the_other_half_is_not_computed(name: str, tiles: int):
     assert np.allclose(made.compute(), numpys(a, b))
 
 
+@pytest.mark.slow
 def test_what_another_reader_needs_is_computed():
     a = np.random.default_rng(1).standard_normal((30, 30))
     product = spd(ln.asarray(a, chunks=4))

@@ -83,6 +83,7 @@ def test_along_an_axis(data: Any) -> None:
     same(x, expected)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.data())
 def test_putting_with_functions(data: Any) -> None:
@@ -105,6 +106,7 @@ def test_putting_with_functions(data: Any) -> None:
         same(x, expected)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.data())
 def test_choosing(data: Any) -> None:

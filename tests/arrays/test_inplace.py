@@ -56,6 +56,7 @@ def _expressions(x: Any, y: Any) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 def test_bits_are_those_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     data = np.random.default_rng(0).standard_normal((2, 40, 37))
@@ -96,6 +97,7 @@ def test_mistakes_are_told_as_by_the_engine() -> None:
             y.compute()
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 @pytest.mark.parametrize("chunks", [(40, 25), (100, 100)])
 def test_slices_that_grow_and_move_make_no_programs(monkeypatch: pytest.MonkeyPatch, chunks: Any) -> None:
@@ -128,6 +130,7 @@ def test_what_comes_again_and_is_long_becomes_a_program(monkeypatch: pytest.Monk
     assert all(np.array_equal(each, found[0]) for each in found)
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 def test_a_recurrence_of_numbers_does_not_begin_at_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each number is made of the one before it; a step takes as many kernel calls, however late it comes."""
@@ -207,6 +210,7 @@ def test_operands_without_a_name_are_written_over_and_no_others() -> None:
     assert np.array_equal(np.asarray(named), data * 2)
 
 
+@pytest.mark.slow
 def test_control_c_finds_an_assignment_done_or_not_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     real = in_place.computed
 

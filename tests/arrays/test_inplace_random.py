@@ -127,6 +127,7 @@ class Program:
             np.testing.assert_allclose(found, theirs, rtol=rtol, err_msg=str(self.steps))
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 @pytest.mark.parametrize(("chunks", "few"), [(-1, False), (-1, True), (3, False)])
 def test_older_versions_stay_and_values_are_numpys(
@@ -142,6 +143,7 @@ def test_older_versions_stay_and_values_are_numpys(
             Program(seed, chunks).run()
 
 
+@pytest.mark.slow
 def test_the_plain_assignment_is_the_general_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortcut taken out, programs give the same."""
     monkeypatch.setattr(in_place, "put_plainly", lambda *_: False)

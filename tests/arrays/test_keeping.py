@@ -52,6 +52,7 @@ SESSIONS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "in tiles"])
 @pytest.mark.parametrize("name", LOOPS)
@@ -66,6 +67,7 @@ def test_a_few_programs_for_each_tile_that_a_loop_crosses(name: str, stored: boo
     assert len(made) <= 3 * TILES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", SESSIONS)
 def test_so_it_is_under_a_budget_and_on_clusters(where: str, made: list[bytes]) -> None:
     """Lowered only: what is counted does not depend on running it."""

@@ -12,6 +12,8 @@ from linnet.arrays.expression.nodes import Source, Stored
 from linnet.engines.simulated import Simulated
 from linnet.planning.cluster import Cluster
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def nodes():

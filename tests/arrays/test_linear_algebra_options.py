@@ -10,6 +10,8 @@ import scipy.linalg
 
 import linnet as ln
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 N = 37
 DTYPES = ["f4", "f8", "c16"]

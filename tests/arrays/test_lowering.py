@@ -183,6 +183,7 @@ def test_the_same_structure_on_new_data_is_not_planned_again() -> None:
     assert first is second
 
 
+@pytest.mark.slow
 def test_long_chains_do_not_recurse() -> None:
     x = wrap(source((10,), 3))
     y = x

@@ -57,6 +57,7 @@ def test_map_blocks_errors() -> None:
         map_blocks.map_blocks(lambda t: t[:1], x, dtype=float).compute()
 
 
+@pytest.mark.slow
 @pytest.mark.threads
 def test_functions_are_let_go_of() -> None:
     def double(t: Any) -> Any:
@@ -103,6 +104,7 @@ def test_map_overlap_without_neighbours_at_the_ends() -> None:
         x.map_overlap(np.sin, 1, "mirror")
 
 
+@pytest.mark.slow
 @few
 @given(pairs(("i8", "f8"), min_dims=1, min_side=1, special=False), st.data())
 def test_apply_along_axis(pair: Any, data: Any) -> None:

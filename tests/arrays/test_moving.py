@@ -17,6 +17,8 @@ from linnet.arrays.expression.rechunk import grouped
 from linnet.errors import BudgetError
 from linnet.tiles import Layout
 
+pytestmark = pytest.mark.slow
+
 
 def unfree(x, chunks):
     """An array that cannot simply be cut anew: its tiles are made by a kernel."""

@@ -48,6 +48,7 @@ def test_readers_that_need_different_tiles_get_both():
     assert np.array_equal(both.compute(), values[:100, :100] + values[300:, 300:])
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_parts_of_expressions_are_what_they_are_of_the_whole(data: st.DataObject):
     shape = (data.draw(st.integers(1, 12)), data.draw(st.integers(1, 12)))
@@ -124,6 +125,7 @@ def test_a_diagonal_reads_its_own_tiles():
     assert made(ln.diagonal(lazy((40, 300, 300), (20, 20, 20)), axis1=1, axis2=2)) == 2 * 15
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.data())
 def test_picked_elements_are_numpys_and_cost_the_tiles_they_lie_in(data: st.DataObject):
@@ -141,6 +143,7 @@ def test_picked_elements_are_numpys_and_cost_the_tiles_they_lie_in(data: st.Data
     assert made(found) == len(held) * int(np.prod(x.grid[2:]))
 
 
+@pytest.mark.slow
 def test_masks_known_beforehand_read_the_tiles_in_which_they_are_true(values: np.ndarray):
     x = lazy((2000, 2000), 100)
     few = np.zeros((2000, 2000), bool)
@@ -164,6 +167,7 @@ def test_under_a_lazy_mask_slabs_without_a_true_element_are_not_read():
     assert x[ln.arange(2000, chunks=100) < 0].compute().shape == (0, 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 7, 100, 101, 250, 1000, -1, -130, -999])
 def test_slices_with_steps_read_the_tiles_that_hold_their_elements(step: int):
     x = lazy((2000, 300), 100)

@@ -135,6 +135,7 @@ EXPRESSIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sample(35)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_is_one_program(name, programs):
@@ -234,6 +235,7 @@ def test_a_warning_of_the_condition_comes_at_compute(recwarn, programs):
 # ---- parts of results
 
 
+@pytest.mark.slow
 def test_slices_of_results(programs):
     lower = np.linalg.cholesky(SPD)
     assert np.allclose(linalg.cholesky(lazy(SPD))[5:20, :7].compute(), lower[5:20, :7])
@@ -280,6 +282,7 @@ def test_a_triangle_alone_forms_no_q(matrix, programs):
     assert FORMS_Q & set(kernels(programs[2]))
 
 
+@pytest.mark.slow
 def test_values_alone_form_no_vectors(programs):
     linalg.svd(lazy(X)).S.compute()
     linalg.eigh(lazy(SPD)).eigenvalues.compute()
@@ -301,6 +304,7 @@ def test_factors_computed_apart_fit_together(matrix, programs):
     assert len(programs) == 8
 
 
+@pytest.mark.slow
 def test_eigenvectors_fit_eigenvalues_computed_apart(programs):
     w, z = linalg.eigh(lazy(SPD))
     assert np.allclose(SPD @ z.compute(), z.compute() * w.compute())
@@ -318,6 +322,7 @@ def test_pivots_that_are_not_trusted_make_a_second_program(programs):
     assert len(programs) == 2
 
 
+@pytest.mark.slow
 def test_persisted_results_are_used_without_computing_them_again(programs):
     lower = linalg.cholesky(lazy(SPD)).persist()
     assert isinstance(lower.__node__, Stored)

@@ -19,6 +19,8 @@ import linnet as ln
 from linnet.arrays.expression.nodes import Source, Stored
 from linnet.engines import Threads
 
+pytestmark = pytest.mark.slow
+
 X = np.arange(35.0).reshape(7, 5) - 11
 SPD = np.cov(np.random.default_rng(3).standard_normal((6, 40))) + np.eye(6)
 

@@ -27,6 +27,7 @@ def rows(count, width=4, height=4):
 # ---- what must be reached
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [1, 2, 4, 8, 16, 32, 64])
 def test_elementwise_moves_nothing(nodes):
     x, y = rows(4 * nodes), rows(4 * nodes)
@@ -35,6 +36,7 @@ def test_elementwise_moves_nothing(nodes):
     assert len(np.unique(found.placement.nodes)) == nodes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 4, 8, 16, 32, 64])
 def test_sums_and_tall_products_move_a_tile_less_than_there_are_nodes(nodes):
     x, y = rows(4 * nodes), rows(4 * nodes)
@@ -46,6 +48,7 @@ def test_sums_and_tall_products_move_a_tile_less_than_there_are_nodes(nodes):
         assert found.bytes_in.max() <= rounds * size
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "each"), [(4, 1), (4, 3), (16, 2), (64, 1)])
 def test_wide_products_move_what_rows_and_columns_of_nodes_lack(nodes, each):
     x, y = rows(each * nodes), rows(each * nodes)

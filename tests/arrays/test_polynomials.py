@@ -55,6 +55,7 @@ def test_fits(columns: int | None, weighted: bool, wanted: dict[str, Any]) -> No
         same(np.polyfit, Pair(x, 7), Pair(y, 11), 3, rtol=1e-8, **weights, **wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [None, 2])
 def test_all_that_a_fit_tells(columns: int | None) -> None:
     x, y = data(columns)

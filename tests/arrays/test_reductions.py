@@ -100,6 +100,7 @@ def test_where_and_initial(case: Any, data: Any) -> None:
 NANS = (np.nansum, np.nanprod, np.nanmax, np.nanmin, np.nanmean, np.nanvar, np.nanstd, np.nancumsum)
 
 
+@pytest.mark.slow
 @given(cases(("f4", "f8", "i4"), min_side=1), st.sampled_from(NANS))
 def test_nan_versions_are_numpys(case: Any, function: Any) -> None:
     array, ours, axis = case

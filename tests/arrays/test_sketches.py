@@ -23,6 +23,7 @@ def falling(m: int, n: int, base: float, dtype: Any = float) -> Any:
     return ((u * base ** np.arange(k)) @ v.conj().T).astype(dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "dtype"), [((300, 40), "f4"), ((40, 300), "f8"), ((90, 80), "c16")])
 def test_svd_compressed(shape: Any, dtype: str) -> None:
     a = falling(*shape, 0.5, dtype)
@@ -41,6 +42,7 @@ def test_svd_compressed(shape: Any, dtype: str) -> None:
         assert (u.sum(0).real >= 0).all()
 
 
+@pytest.mark.slow
 def test_svd_compressed_passes_help_where_values_fall_slowly() -> None:
     a = falling(200, 60, 0.97)
     exact = np.linalg.svd(a, compute_uv=False)[:5]

@@ -38,6 +38,7 @@ def _ways(request: Any) -> Iterator[None]:
         yield
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(pairs((*NUMBERS, *DATES), min_dims=1, max_dims=2, max_side=9), st.data())
 def test_sorting_is_numpys(pair: Any, data: Any) -> None:
@@ -63,6 +64,7 @@ def test_buckets_are_even_whatever_the_keys(keys: str, length: int, tile: int) -
         assert max(made.chunks[0]) <= 2 * tile + 1
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(pairs((*NUMBERS, *DATES), max_dims=2))
 def test_unique_is_numpys(pair: Any) -> None:
@@ -79,6 +81,7 @@ def test_unique_is_numpys(pair: Any) -> None:
     np.testing.assert_array_equal(every.values.compute()[every.inverse_indices.compute()], array)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(pairs(("i4", "u1", "?"), max_dims=1), pairs(("i4", "i8"), max_dims=1))
 def test_sets_are_numpys(one: Any, other: Any) -> None:

@@ -53,6 +53,7 @@ def test_equal_data_have_no_skew() -> None:
     assert np.isnan(ln.stats.kurtosis(tiled(np.full(9, 3.0), 4)).compute())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1, None])
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
 def test_tests_of_means(axis: Any, alternative: str) -> None:
@@ -67,6 +68,7 @@ def test_tests_of_means(axis: Any, alternative: str) -> None:
     agree(ln.stats.ttest_1samp(x, 1.9, axis, **side), stats.ttest_1samp(A, 1.9, axis, **side))
 
 
+@pytest.mark.slow
 def test_tests_of_means_of_other_lengths() -> None:
     x, y = tiled(A, (7, 3)), tiled(B[:12], 5)
     agree(ln.stats.ttest_ind(x, y), stats.ttest_ind(A, B[:12]))
@@ -97,6 +99,7 @@ def test_counts(power: Any) -> None:
         ln.stats.power_divergence(x, lambda_="gauss")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, None])
 def test_tests_of_normality(axis: Any) -> None:
     x = tiled(A, (7, 3))

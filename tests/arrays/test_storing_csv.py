@@ -40,6 +40,7 @@ def write(path: Path, text: str) -> Path:
 FLOATS = st.floats(allow_nan=False) | st.integers(-9, 9).map(float)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_numbers_both_ways(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     rows, width = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 4))
@@ -87,6 +88,7 @@ def test_rows_are_found_among_quotes_and_line_ends(
     assert read == list(filter(None, csv.reader(text.splitlines(keepends=True))))
 
 
+@pytest.mark.slow
 def test_mixed_columns_each_in_its_dtype(tmp_path: Path, small_tiles: None):
     rows = [
         f'{i},"a\n""{i},b",{"" if i % 5 == 0 else i / 3},{"true" if i % 2 else "false"},2020-01-01T00:00:{i % 60:02}\r\n'
@@ -116,6 +118,7 @@ def test_mixed_columns_each_in_its_dtype(tmp_path: Path, small_tiles: None):
         ln.read_csv(path, columns=["id", "when"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["gz", "bz2", "xz", "zst"])
 def test_compressed_files(tmp_path: Path, small_tiles: None, end: str):
     import pyarrow as pa

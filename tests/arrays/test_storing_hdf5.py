@@ -16,6 +16,7 @@ import linnet as ln
 h5py = pytest.importorskip("h5py")
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_numbers_both_ways(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     values = data.draw(arrays(NUMBERS))

@@ -31,6 +31,7 @@ def test_npy_both_ways(tmp_path_factory: pytest.TempPathFactory, data: st.DataOb
     np.testing.assert_array_equal(found, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_npz(tmp_path: Path, save: Any):
     values = {"a": np.arange(60.0).reshape(6, 10), "b": np.arange(3, dtype="i2"), "c": np.array(5)}

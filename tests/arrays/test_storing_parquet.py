@@ -18,6 +18,7 @@ pq = pytest.importorskip("pyarrow.parquet")
 pandas = pytest.importorskip("pandas")
 
 
+@pytest.mark.slow
 @given(arrays([each for each in REAL if each != "f2"], min_dims=1, max_dims=2, min_side=1), st.integers(1, 5))
 def test_numbers_both_ways(tmp_path_factory: pytest.TempPathFactory, values: Any, chunks: int):
     folder = tmp_path_factory.mktemp("parquet")

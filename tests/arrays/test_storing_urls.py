@@ -45,6 +45,7 @@ def everywhere(folder: str, keywords: dict[str, Any]) -> None:
         assert np.array_equal(found.compute(), VALUES)
 
 
+@pytest.mark.slow
 def test_objects_in_memory():
     everywhere("memory://urls/folder", {})
     with pytest.raises(ln.FileMissingError, match="memory://urls/no.npy: there is no such object"):
@@ -119,6 +120,7 @@ def test_a_write_to_s3_that_fails_goes_on(s3_server: Any):
     assert np.array_equal(ln.from_zarr(url, **given).compute(), np.arange(100.0))
 
 
+@pytest.mark.slow
 def test_files_on_the_web(http_server: Any):
     folder = Path(http_server.folder)
     ln.to_zarr(ln.asarray(VALUES, chunks=(100, 40)), folder / "x.zarr")
@@ -154,6 +156,7 @@ def test_objects_in_gs(http_server: Any):
     assert np.array_equal(ln.read_csv("gs://bucket/x.csv", header=False, **given).compute(), VALUES)
 
 
+@pytest.mark.slow
 def test_nobody_at_home():
     given = {
         "endpoint": "http://127.0.0.1:9",

@@ -68,6 +68,7 @@ def test_what_zarr_wrote_we_read(tmp_path_factory: pytest.TempPathFactory, case:
         assert np.array_equal(ln.from_zarr(path, chunks=tiles or None).compute(), values)
 
 
+@pytest.mark.slow
 @given(cases())
 def test_what_we_wrote_zarr_reads(tmp_path_factory: pytest.TempPathFactory, case: Any):
     values, tiles, chunks, keywords = case
@@ -123,6 +124,7 @@ def test_attributes_and_names_are_written(tmp_path: Path):
 # ---- regions
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_a_region_is_written_and_nothing_else(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject):
     path = tmp_path_factory.mktemp("z") / "x.zarr"

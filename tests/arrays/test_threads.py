@@ -27,6 +27,7 @@ def total(scale):
     return float((tiled(A, 7) * scale).sum())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_threads_compute_the_same_array_at_once(workers):
     with closing(ln.init(workers=workers)), ThreadPoolExecutor(4) as pool:
@@ -70,6 +71,7 @@ def test_a_function_on_blocks_may_use_arrays_itself():
     assert np.allclose(made, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2, 5])
 @pytest.mark.parametrize("memory", [None, "1 MB"])
 def test_functions_on_blocks_compute_in_the_session_of_the_caller(workers, memory):
@@ -90,6 +92,7 @@ def test_functions_on_blocks_compute_in_the_session_of_the_caller(workers, memor
     assert set(map(id, seen)) == {id(session.engine)}
 
 
+@pytest.mark.slow
 def test_functions_on_blocks_may_have_a_session_of_their_own():
     def alone(block):
         with ln.init(workers=1) as own:

@@ -187,6 +187,7 @@ def test_a_sparse_matrix_larger_than_memory_is_never_whole() -> None:
     assert corner.sum().compute() == 2
 
 
+@pytest.mark.slow
 @pytest.mark.needs("sparse")
 def test_pydata_sparse_keeps_its_fill_value() -> None:
     import sparse
@@ -300,6 +301,7 @@ def test_to_arrow_mistakes() -> None:
         ln.to_arrow(ln.asarray(np.eye(2)), names=["a"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", ["to_dask", "to_cubed", "to_arrow"])
 def test_functions_out_take_our_arrays(function: str) -> None:
     with pytest.raises(TypeError, match=f"{function} takes an array of linnet's, not ndarray"):
@@ -325,6 +327,7 @@ def test_labelled_arrays_give_the_array_inside() -> None:
     np.testing.assert_array_equal(ln.asarray(xr.DataArray([1, 2], dims="i")), [1, 2])
 
 
+@pytest.mark.slow
 def test_importing_linnet_imports_none_of_them() -> None:
     import subprocess
     import sys

@@ -97,6 +97,7 @@ def test_unify_cuts_wherever_one_is_cut() -> None:
 # ---- functions on tiles
 
 
+@pytest.mark.slow
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 7), st.sampled_from([0, 1, None, (0, 1)]))
 def test_reduction(rows: int, columns: int, chunk: int, axis: Any) -> None:
     x = np.random.default_rng(0).normal(size=(rows, columns))
@@ -121,6 +122,7 @@ def test_scan(rows: int, chunk: int, axis: int) -> None:
     np.testing.assert_allclose(made.compute(), np.cumsum(x, axis))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 7))
 def test_scan_with_a_summary_fills_forward(chunk: int) -> None:
     x = numbers(25)

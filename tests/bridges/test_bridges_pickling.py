@@ -154,6 +154,7 @@ def test_tables_and_sparse_arrays_are_pickled(kind: str, runs: list[Any]):
     assert np.array_equal(again.compute(), expected, equal_nan=True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_cubed_is_pickled_where_cubed_is():
     cubed = pytest.importorskip("cubed")
@@ -162,6 +163,7 @@ def test_cubed_is_pickled_where_cubed_is():
     assert np.array_equal(pickle.loads(cloudpickle.dumps(x)).compute(), VALUES + 1)
 
 
+@pytest.mark.slow
 def test_a_store_that_xarray_opened_is_pickled_by_name(store: Path, runs: list[Any]):
     xarray = pytest.importorskip("xarray")
     opened = xarray.open_zarr(

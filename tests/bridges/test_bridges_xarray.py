@@ -14,6 +14,7 @@ import linnet as ln
 xr = pytest.importorskip("xarray")
 pytest.importorskip("zarr")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.needs("xarray"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::FutureWarning"),
 ]

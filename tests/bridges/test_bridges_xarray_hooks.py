@@ -216,6 +216,7 @@ def test_map_blocks_goes_by_blocks(plain: Any, lazy: Any, runs: list[Any]):
     assert found.chunksizes == lazy.chunksizes
 
 
+@pytest.mark.slow
 def test_map_blocks_of_datasets_with_arguments(plain: Any, lazy: Any):
     def shifted(block: Any, other: Any, *, by: float) -> Any:
         return (block + other + by).assign(z=block.v * 2)

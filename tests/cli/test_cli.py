@@ -24,6 +24,7 @@ def invoke(*arguments):
     return run.invoke(app, list(arguments))
 
 
+@pytest.mark.slow
 def test_version_and_help():
     assert invoke("--version").output.startswith("linnet 0.")
     assert "demo" in invoke("--help").output
@@ -147,12 +148,14 @@ def test_doctor_fails_on_a_fault(monkeypatch):
     assert "2 faults found" in result.output
 
 
+@pytest.mark.slow
 def test_the_command_imports_little():
     script = "import sys, linnet.cli; print([m for m in ('scipy', 'linnet.engines', 'rich.progress') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_as_a_module():
     done = subprocess.run([sys.executable, "-m", "linnet.cli", "--version"], capture_output=True, text=True)
     assert done.stdout.startswith("linnet 0.")

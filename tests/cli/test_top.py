@@ -20,6 +20,8 @@ from linnet.workers.client import submit
 from linnet.workers.job_parts import reopened
 from linnet.workers.spec import Options
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=1.0, grace=0.2)
 ALLOW = ["--allow", "linnet.testing.kernels"]
 

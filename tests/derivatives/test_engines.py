@@ -29,6 +29,7 @@ def gradients() -> Any:
     return ln.compute(found)
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same():
     value, slopes = gradients()
     with ln.init(engine="simulated", cluster=ln.Cluster(nodes=3)):  # sums go another way there

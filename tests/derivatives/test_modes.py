@@ -59,6 +59,7 @@ def test_value_and_gradient_share_what_they_share():
     np.testing.assert_allclose(gradient, np.exp(W))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunks", [None, 2])
 def test_derivatives_of_derivatives(chunks: Any):
     x = ln.asarray(W, chunks=chunks)
@@ -195,6 +196,7 @@ def test_complex_arguments_as_in_jax():
 # ---- checkpoint, rules of the user's own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunks", [None, 2])
 def test_checkpoint_gives_equal_bits(chunks: Any):
     x, w = ln.asarray(X, chunks=chunks), ln.asarray(RNG.normal(size=(4, 4)), chunks=chunks)
@@ -219,6 +221,7 @@ def test_checkpoint_gives_equal_bits(chunks: Any):
     )
 
 
+@pytest.mark.slow
 def test_checkpoint_computes_the_inside_again():
     from linnet.arrays.expression.graph import graph
 

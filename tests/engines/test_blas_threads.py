@@ -82,6 +82,7 @@ def test_tasks_side_by_side_have_one_thread_each():
     assert set(seen) <= {1, 2}
 
 
+@pytest.mark.slow
 def test_deterministic_results_have_the_same_bits_on_any_number_of_workers():
     x = np.random.default_rng(0).standard_normal((1100, 1100))
     a = x @ x.T + 1100 * np.eye(1100)

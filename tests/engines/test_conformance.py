@@ -24,6 +24,7 @@ class TestThreads(EngineSuite):
         assert found.tolist() == [given.tile((i,)).ctypes.data for i in range(3)]
 
 
+@pytest.mark.slow
 class TestThreadsWithABudget(EngineSuite):
     @pytest.fixture(params=["1100", "1 MB"])
     def engine(self, request):

@@ -258,6 +258,7 @@ def test_whatever_is_lost_the_result_is_the_same(case, nodes, losses, seed, poli
 # ---- what earlier runs kept
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(seed=st.integers(0, 10**6), losses=st.integers(0, 2), victims=st.lists(st.integers(0, 3), max_size=3))
 def test_what_was_kept_on_a_node_that_went_is_made_again(seed, losses, victims):
@@ -297,6 +298,7 @@ def test_what_was_made_from_arrays_of_this_process_is_named():
                 ask()
 
 
+@pytest.mark.slow
 def test_a_loop_that_persists_remembers_few_runs_and_keeps_no_tiles():
     engine = Here(2)
     with ln.init(engine):

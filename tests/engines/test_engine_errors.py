@@ -76,6 +76,7 @@ def test_not_positive_definite_names_the_tile_and_the_line():
     assert isinstance(caught.value, np.linalg.LinAlgError)
 
 
+@pytest.mark.slow
 def test_after_an_error_the_engine_is_usable_and_nothing_is_kept():
     engine = Threads(2)
     engine.run(chains.bind(N=3, M=2), {"A": matrix()})

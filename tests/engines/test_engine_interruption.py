@@ -48,6 +48,7 @@ print("usable", flush=True)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tenths", [1, 300])
 def test_control_c_stops_at_once_and_leaves_the_process_usable(tmp_path, tenths):
     script = tmp_path / "naps.py"

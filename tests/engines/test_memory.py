@@ -94,6 +94,7 @@ def test_any_budget_that_holds_a_task_gives_the_same_result(tiles, budget, worke
     assert np.array_equal(out, (whole + whole[::-1]).ravel())
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(1, 50), st.integers(2, 13), st.sampled_from(["f4", "f8"]), st.booleans(), st.booleans())
 def test_cholesky_in_little_memory(n, tile, dtype, mapped, right_looking):
@@ -276,6 +277,7 @@ def test_places_on_disk_are_used_again():
     assert np.array_equal(again, tile + 1)
 
 
+@pytest.mark.slow
 def test_results_without_a_place_go_to_files_and_vanish_with_them():
     a = TiledArray.from_numpy(np.arange(80_000.0), 2000)
     engine = Threads(2, memory=64_000)

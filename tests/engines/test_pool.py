@@ -208,6 +208,7 @@ run()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [FORKED, ENDING], ids=["fork", "exit"])
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_processes(tmp_path, text):

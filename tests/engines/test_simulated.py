@@ -121,6 +121,7 @@ def test_a_calibration_gives_the_times():
         Simulated(cluster=mixed, calibration=slow).run(cholesky.bind(N=1), a)
 
 
+@pytest.mark.slow
 def test_arrays_run_on_it_and_are_spread_over_its_nodes():
     a = np.random.default_rng(1).random((96, 5))
     with ln.init(engine="simulated", cluster=ln.Cluster(nodes=8)) as session:
@@ -210,6 +211,7 @@ MASKS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 4])
 @pytest.mark.parametrize("name", MASKS)
 def test_plans_of_masks_count_what_moves(name, nodes):

@@ -9,6 +9,7 @@ from linnet.planning.cluster import Cluster, Node
 from linnet.testing.engines import EngineSuite
 
 
+@pytest.mark.slow
 class TestSimulated(EngineSuite):
     @pytest.fixture
     def engine(self):

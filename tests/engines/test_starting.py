@@ -16,6 +16,8 @@ import linnet as ln
 from linnet.engines.reachable import DASK, RAY, reach
 from linnet.errors import EngineClosedError, InputError, UnreachableError
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def silent():

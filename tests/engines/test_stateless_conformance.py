@@ -7,6 +7,8 @@ import pytest
 from linnet.engines.stateless import Stateless
 from linnet.testing.engines import EngineSuite
 
+pytestmark = pytest.mark.slow
+
 
 class TestStatelessThreads(EngineSuite):
     @pytest.fixture

@@ -31,6 +31,8 @@ from linnet.workers.spec import Options
 from linnet.workers.store import open_store
 from linnet.workers.stores.directory import DirectoryStore
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=2.0, grace=0.2)
 
 

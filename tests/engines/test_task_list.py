@@ -65,6 +65,7 @@ def test_an_error_in_a_scalar_names_the_task():
         Threads(2).run(divides.bind(N=3), naps(0, 0, 0))
 
 
+@pytest.mark.slow
 def test_a_plan_lives_as_long_as_its_bound_program():
     bound = waits.bind(N=3)
     plan = weakref.ref(TaskList.of(bound))
@@ -96,6 +97,7 @@ def test_one_long_time_is_not_believed_and_a_second_and_third_are():
     assert not plan.short(0)
 
 
+@pytest.mark.slow
 def test_tasks_that_were_short_and_are_long_now_run_side_by_side_all_the_same():
     engine, bound = Threads(2), waits.bind(N=12)
     for _ in range(20):

@@ -32,6 +32,7 @@ def told(*words: str, status: int = 0) -> str:
     return done.output
 
 
+@pytest.mark.slow
 @pytest.mark.needs("yaml")
 def test_a_bag_from_plan_to_results(tmp_path):
     path = tmp_path / "sweep.yaml"

@@ -22,6 +22,8 @@ import linnet as ln
 from linnet.errors import FileMissingError, InputError, JobError
 from linnet.fleet import Bag, Fleet, Local, Simulated, Trials
 
+pytestmark = pytest.mark.slow
+
 HERE = str(Path(__file__).parent)
 
 

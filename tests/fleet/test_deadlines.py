@@ -97,6 +97,7 @@ def test_the_course_is_the_optimum():
     assert max(expected(follow=True)) < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [195, 61, 5000])
 def test_any_gap_between_ticks_meets_deadlines_and_looks_no_closer_than_ten_minutes(seconds: float):
     random = np.random.default_rng(int(seconds))
@@ -112,6 +113,7 @@ def test_any_gap_between_ticks_meets_deadlines_and_looks_no_closer_than_ten_minu
     assert stages * parts * 2 < 500_000  # bytes: hundreds of these are kept
 
 
+@pytest.mark.slow
 def test_ours_is_cheaper_where_spot_comes_and_goes():
     random = np.random.default_rng(1)
     costs = dict.fromkeys(POLICIES, 0.0)
@@ -140,6 +142,7 @@ def test_a_policy_of_ones_own_sees_the_past_only():
         simulate_deadline(trace("0" * 40), 1, 3, policy=lambda now: "spot")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ["diurnal", "mixed", "never", "scarce", "steady"])
 def test_traces_from_files(shared, zone: str):
     path = shared(f"availability/{zone}.json")

@@ -22,6 +22,8 @@ from linnet.fleet import EC2, Bag, Catalogue, Fleet, Price
 from linnet.fleet.providers.provider import Provider
 from linnet.testing.providers import ProviderSuite
 
+pytestmark = pytest.mark.slow
+
 HERE = str(Path(__file__).parent)
 PRICES = "type,cores,memory_gb,on_demand,spot\nm5.large,2,8,0.96,0.36\n"
 

@@ -21,6 +21,7 @@ TRUE: dict[str, Law] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRUE)
 @pytest.mark.parametrize("polled", [0.0, 0.25])
 def test_each_law_is_found_again_in_censored_lifetimes(name: str, polled: float):
@@ -82,6 +83,7 @@ def test_types_and_zones_share_what_they_know():
         life.fit_groups("colour")
 
 
+@pytest.mark.slow
 def test_losses_together_are_measured():
     random = np.random.default_rng(0)
     model = FittedModel(Exponential(0.2))
@@ -96,6 +98,7 @@ def test_losses_together_are_measured():
         Lifetimes([1, 2]).together()
 
 
+@pytest.mark.slow
 def test_drift_raises_an_alarm_when_servers_die_otherwise():
     model = FittedModel(Hyperexponential((0.7, 0.3), (0.02, 1.0)), 24.0)
     random = np.random.default_rng(0)

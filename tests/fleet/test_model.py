@@ -65,6 +65,7 @@ def test_failure_is_certain_at_the_cap():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=ids)
 @pytest.mark.parametrize("age", [0.0, 3.0])
 def test_expected_time_is_the_mean_of_many_runs(model: Model, age: float):
@@ -92,6 +93,7 @@ def test_a_job_longer_than_the_cap_is_never_done():
     assert model.expected_time([1.0, 30.0], age=[[0.0], [5.0]]).shape == (2, 2)  # pyright: ignore
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [0.0, 0.3, 1.0])
 def test_a_gang_fails_as_often_as_gangs_drawn_at_random(together: float):
     model = FittedModel(BATHTUB, 24.0)

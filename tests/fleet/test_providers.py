@@ -12,6 +12,8 @@ from linnet.fleet import Local
 from linnet.fleet.providers.provider import Provider
 from linnet.testing.providers import ProviderSuite
 
+pytestmark = pytest.mark.slow
+
 
 class TestLocal(ProviderSuite):
     @pytest.fixture

@@ -41,6 +41,7 @@ def run_and_warn(bag: Bag, begun: Path) -> None:
     running.join(120)
 
 
+@pytest.mark.slow
 def test_a_function_that_saves_itself_goes_on_elsewhere(tmp_path):
     bag = Bag("bag_jobs:count_up", {"steps": [40]}, folder=tmp_path / "bag", retries=0)
     run_and_warn(bag, bag.folder / "checkpoints" / "0" / "state.json")
@@ -129,6 +130,7 @@ def tool(folder: Path) -> dict[str, Any]:
     return {"save": ["sh", str(save), "{pid}", "{folder}"], "restore": ["sh", str(restore), "{folder}"]}
 
 
+@pytest.mark.slow
 def test_a_tool_saves_a_process_and_goes_on_with_it(tmp_path):
     saver = tool(tmp_path)
     bag = Bag(

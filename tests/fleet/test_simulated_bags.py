@@ -31,6 +31,7 @@ GOOGLE = FittedModel(Hyperexponential((0.7606, 0.1777, 0.0617), (0.009881, 0.611
 """What was fitted to Google's preemptible servers of 2019."""
 
 
+@pytest.mark.slow
 def test_reuse_by_age_costs_little_more_than_no_preemption():
     """1,000 jobs of 6 h on 32 servers, all billed until the last job ends."""
     offer = Offer("s", "s", price=1.0, limit=32, boot=1 / 30, model=GOOGLE)
@@ -48,6 +49,7 @@ def test_reuse_by_age_costs_little_more_than_no_preemption():
     assert hours[False] / calm >= 1.25
 
 
+@pytest.mark.slow
 def test_the_rule_of_reuse_is_the_best_age_at_which_to_give_up():
     """Against brute force: servers that are given up after K jobs, for every K."""
     for length, boot in [(6.0, 1 / 30), (1.0, 0.1), (3.0, 0.5)]:
@@ -254,6 +256,7 @@ def test_small_policies():
     assert Lives(None, 0)(5) == inf
 
 
+@pytest.mark.slow
 def test_plans_show_alternatives_with_quantiles(tmp_path):
     bag = Bag("echo {x}", {"x": list(range(60))}, hours=3.0, deadline=40.0, folder=tmp_path / "bag")
     fleet = Fleet([Simulated(8, price=0.3, on_demand=1.0, boot=1 / 30)], model=GOOGLE)

@@ -17,6 +17,7 @@ from linnet.planning.calibration import Calibration
 CALIBRATION = Calibration({"gemm": ((1e6, 2e10),)}, memory=1e10)
 
 
+@pytest.mark.slow
 def test_an_estimate_grows_with_losses():
     x = ln.asarray(np.ones((1000, 1000)), chunks=250)
     expression = ln.linalg.cholesky(x @ x.T + 1000 * ln.eye(1000, chunks=250))

@@ -256,6 +256,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plain", PROGRAMS, ids=lambda f: f.__name__)
 def test_the_value_and_the_effects_are_those_of_the_plain_function(plain):
     for n in (0, 1, 2, 5):
@@ -442,6 +443,7 @@ def applied(f, x):
     return f(x)
 
 
+@pytest.mark.slow
 def test_functions_inside_that_others_call_see_variables_of_their_time():
     @ln.parallel
     def program(n):
@@ -458,6 +460,7 @@ def test_functions_inside_that_others_call_see_variables_of_their_time():
             assert program(4) == program.function(4)
 
 
+@pytest.mark.slow
 def test_a_sum_that_has_two_names_changes_under_both():
     @ln.parallel
     def program(n):

@@ -354,5 +354,6 @@ def test_random_programs_give_what_the_plain_function_gives(part: int, start: in
     check(range((part << 44) + start, (part << 44) + start + EACH))
 
 
+@pytest.mark.slow
 def test_some_programs_every_time():
     check(range(20))

@@ -36,6 +36,7 @@ def fibonacci(n):
     return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES, ids=str)
 def test_recursion_never_deadlocks_and_ends_where_pythons_does(engine):
     with ln.init(engine):

@@ -20,6 +20,7 @@ from linnet.futures.data import Reader, Writer
 from linnet.futures.travelling import Call, StaysHere
 
 
+@pytest.mark.slow
 class TestStateless(conformance.CallsConformance):
     """Workers are threads here, so that the suite takes no minutes; processes are tried below."""
 

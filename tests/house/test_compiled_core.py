@@ -57,6 +57,7 @@ def nobody_was_warned(monkeypatch):
     monkeypatch.setattr(libraries, "_warned", False)
 
 
+@pytest.mark.slow
 def test_each_library_says_what_it_was_built_from(build, folder, tmp_path):
     built, failed = build.compile_core(tmp_path)
     assert [each.name for each in built] == ["one.so", "two.so"]
@@ -88,6 +89,7 @@ def test_without_a_compiler_nothing_is_built(build, folder, tmp_path, monkeypatc
     assert "no C compiler 'no-such-compiler'" in why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["one.c", "numbers.h"])
 def test_a_library_from_other_sources_is_not_taken(build, folder, tmp_path, changed):
     build.compile_core(tmp_path)
@@ -106,6 +108,7 @@ def test_a_library_from_before_they_said_so_is_not_taken(folder):
     assert "from other sources" in words
 
 
+@pytest.mark.slow
 def test_where_the_sources_are_not_beside_it_a_library_is_taken(build, folder, tmp_path):
     build.compile_core(tmp_path)
     (folder / "two.c").unlink()

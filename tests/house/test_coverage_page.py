@@ -58,6 +58,7 @@ def test_states_and_remarks_are_about_functions_there_are():
     assert all(row.state == "gathering" for row in rows if row.name in IN_ONE_PLACE)
 
 
+@pytest.mark.slow
 def test_whoever_gathers_takes_the_keyword(root: Path):
     """A function that calls `whole_axes.gathered` or `one_tile` has `gather=`, from which the page is made."""
     for path in sorted((root / "src/linnet/arrays").rglob("*.py")):

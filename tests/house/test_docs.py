@@ -24,6 +24,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_the_examples_run(page: Path):
     """`python` blocks are run; in `pycon` blocks the answers are compared too. A page is one session."""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 import linnet as ln
 from linnet.arrays.namespace import names
@@ -109,6 +110,7 @@ def test_the_standards_extensions_are_complete():
     assert set(fft.split()) <= set(ln.fft.__all__)
 
 
+@pytest.mark.slow
 def test_arrays_are_imported_when_they_are_used():
     """A script that only runs tile programs does not wait for them; a name there is not is no reason either."""
     code = (
@@ -129,6 +131,7 @@ def test_arrays_show_nothing_of_their_insides():
     assert not {"lib", "node", "public"} & {*dir(ln), *ln.__all__, *dir(ln.Array)}
 
 
+@pytest.mark.slow
 def test_who_computes_arrays_does_not_wait_for_planning_and_jobs():
     """They are imported by `plan` and `submit`: together they take as long as all the rest."""
     late = [

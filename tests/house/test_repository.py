@@ -47,6 +47,7 @@ def offending(tracked: dict[str, str], pattern: re.Pattern[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_no_file_names_a_path_of_some_machine(tracked: dict[str, str]):
     assert offending(tracked, MACHINE_PATH) == []
 
@@ -73,6 +74,7 @@ def test_ci_runs_the_command_the_readme_shows(root: Path):
     assert "make test" in (root / ".ci/run").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_nobody_inside_imports_the_root(root: Path):
     """The root gathers what users see; a room that imports it would import everything above itself."""
     rooms = {path.stem if path.is_file() else path.name for path in (root / "src/linnet").iterdir()}

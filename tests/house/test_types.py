@@ -101,6 +101,7 @@ def pyright(*arguments: str, where: Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, cwd=where, env=environment).stdout
 
 
+@pytest.mark.slow
 def test_the_stubs_are_those_of_the_functions(root: Path):
     made = subprocess.run(
         [sys.executable, root / "tools/stubs.py", "--check"], capture_output=True, text=True, cwd=root

@@ -62,6 +62,7 @@ NUMBERS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(NUMBERS | st.floats(allow_nan=False, allow_infinity=False).map(repr), min_size=1, max_size=50)
 )
@@ -96,6 +97,7 @@ def test_numbers_between_two_doubles_go_to_the_even_one():
     same(parsed(texts), [float(text) for text in texts])
 
 
+@pytest.mark.slow
 def test_many_numbers_as_they_are_written():
     values = np.random.default_rng(0).integers(0, 2**64, 20_000, np.uint64).view(float)
     values = values[np.isfinite(values) & (np.abs(values) > 1e-307)]

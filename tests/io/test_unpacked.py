@@ -21,6 +21,7 @@ print(Bytes(Place({path!r}), "", "gzip").size())
 """
 
 
+@pytest.mark.slow
 def test_the_process_ends_without_a_warning_of_open_files(tmp_path):
     path = tmp_path / "x.gz"
     path.write_bytes(gzip.compress(b"12345"))

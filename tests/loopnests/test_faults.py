@@ -38,6 +38,7 @@ def test_a_program_that_was_wrong(text):
     assert compared(HEAD + text + "    return s\n", 0) in ("same", "refused")
 
 
+@pytest.mark.slow
 def test_positions_of_long_diagonals_stay_inside():
     """From 2¹⁶ steps on, values of loop variables are made in tiles; positions are not."""
     from comparing import same

@@ -176,6 +176,7 @@ def test_it_equals_the_plain_run(case):
     same(*case, rtol=1e-5 if case[0] is single_precision else 1e-9)
 
 
+@pytest.mark.slow
 def test_results_are_lazy_and_have_a_plan():
     @ln.loops
     def multiply(A, B):

@@ -57,6 +57,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_equals_its_plain_run(name):
     same(*CASES[name], rtol=1e-8)

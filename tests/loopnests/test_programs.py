@@ -428,6 +428,7 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda case: case[0].__name__)
 def test_programs_equal_the_plain_run(case):
     same(*case, rtol=1e-8)

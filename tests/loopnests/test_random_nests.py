@@ -169,6 +169,7 @@ def compared(text: str, seed: int) -> str:
     return "same"
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs(), st.integers(0, 3))
 def test_a_random_nest_is_the_same_or_refused(text, seed):

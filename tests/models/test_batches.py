@@ -42,6 +42,7 @@ def _batches(size, count):
     return [slice(start, start + size) for start in range(0, count, size)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 7, 300])
 @pytest.mark.parametrize("model", [LinearRegression(), Ridge(2.0), LinearRegression(fit_intercept=False)])
 def test_least_squares_of_batches_is_that_of_all_rows(table, model, rows):
@@ -71,6 +72,7 @@ def test_least_squares_of_batches_far_from_zero(table):
         model.partial_fit(table[:, :3], y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [PoissonRegressor, GammaRegressor])
 def test_descent_comes_near_the_minimum(table, kind):
     rng, mean = np.random.default_rng(2), np.exp(_eta(table))
@@ -97,6 +99,7 @@ def test_descent_is_the_same_twice_and_reads_the_data_once_an_epoch(table):
     assert (other.coef_ != models[0].coef_).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_classes(table, classes):
     rng = np.random.default_rng(3)

@@ -18,6 +18,8 @@ from linnet.models import LogisticRegression, PoissonRegressor, fitting
 from linnet.testing.models import ModelSuite
 from linnet.workers.launchers.processes import Processes
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data():

@@ -50,6 +50,7 @@ def test_pipelines_and_searches():
     assert clone(search.best_estimator_).get_params()["logisticregression__C"] in (0.1, 1.0)
 
 
+@pytest.mark.slow
 def test_set_output_and_names_of_columns():
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(np.random.default_rng(0).standard_normal((20, 3)), columns=["a", "b", "c"])
@@ -61,6 +62,7 @@ def test_set_output_and_names_of_columns():
         model.predict(table[["b", "a", "c"]])
 
 
+@pytest.mark.slow
 def test_the_extra_is_named_where_scikit_learn_is_missing():
     import subprocess
     import sys

@@ -27,6 +27,8 @@ from linnet.models import (
     TruncatedSVD,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def wine():

@@ -32,6 +32,7 @@ def _table(rows=80, columns=3, seed=0):
     return x, rng.poisson(np.exp(0.5 * x[:, 0])).astype(float)
 
 
+@pytest.mark.slow
 def test_classes_that_can_be_told_apart():
     x = np.linspace(-1, 1, 40)[:, None]
     y = (x[:, 0] > 0).astype(int)

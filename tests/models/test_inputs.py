@@ -46,6 +46,7 @@ def _tables(x, folder):
     yield "read_csv", ln.read_csv(folder / "x.csv")
 
 
+@pytest.mark.slow
 def test_a_fit_is_the_same_from_any_table(data, tmp_path):
     x, y = data
     known = PoissonRegressor(alpha=0.1, tol=1e-10).fit(x, y)
@@ -57,6 +58,7 @@ def test_a_fit_is_the_same_from_any_table(data, tmp_path):
         )
 
 
+@pytest.mark.slow
 def test_predictions_of_lazy_tables_are_lazy(data):
     x, y = data
     lazy = ln.asarray(x, chunks=(13, 2))
@@ -95,6 +97,7 @@ def test_weights_are_frequencies(data):
         np.testing.assert_allclose(weighted, model.fit(x[again], y[again]).coef_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_class_weights(data):
     import sklearn.linear_model as sk
 
@@ -172,6 +175,7 @@ def test_only_sums_leave_the_nodes(data, classes):
     assert plan.bytes_moved < x.nbytes
 
 
+@pytest.mark.slow
 def test_sparse_tables_are_not_made_dense(monkeypatch):
     from linnet.bridges import sparse_arrays
 

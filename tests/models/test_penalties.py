@@ -83,6 +83,7 @@ def test_cross_validation_is_scikit_learns(diabetes):
     np.testing.assert_allclose(model.coef_, known.coef_, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("classes", [2, 3])
 def test_logistic_zeros_are_scikit_learns(classes):
     x, y = datasets.load_iris(return_X_y=True)
@@ -107,6 +108,7 @@ def test_descent_in_python_takes_the_same_steps():
     assert kkt_residual(q @ plain - c, plain, l1) < 1e-8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["newton", "irls", "lbfgs"])
 def test_solvers_agree(solver):
     rng = np.random.default_rng(0)
@@ -132,6 +134,7 @@ def test_warm_starts_need_fewer_iterations():
     assert int(model.fit(x, y).n_iter_[0]) < first
 
 
+@pytest.mark.slow
 def test_many_columns_have_a_hessian_in_tiles(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((120, 20))

@@ -34,6 +34,7 @@ def _cut(x, rows):
     return ln.asarray(np.ascontiguousarray(x, float), chunks=(rows, -1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "rows"),
     [
@@ -66,6 +67,7 @@ def test_ten_classes(rows):
     np.testing.assert_allclose(model.intercept_, known.intercept_, **CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", MANY)
 def test_least_squares(rows):
     x, y = datasets.load_diabetes(return_X_y=True)
@@ -128,6 +130,7 @@ def test_scotland_with_the_inverse_link():
     _compare(GeneralizedLinearModel("gamma", "inverse").fit(_cut(x, 7), y), known, _last)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", MANY)
 def test_star98(rows):
     data = sm.datasets.star98.load()

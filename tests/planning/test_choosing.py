@@ -231,6 +231,7 @@ def test_the_table_of_the_thesis(nodes, policy):
         assert rounds(plan) <= ceil(log2(nodes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("root", [2, 3, 4, 8])
 def test_an_outer_product_receives_a_row_and_a_column(root):
     nodes, own = root * root, 2

@@ -127,6 +127,7 @@ def test_inputs_that_lie_on_a_node_stay_there(policy):
     assert (placement.homes[given] == 3).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [2, 6])
 def test_what_policies_place_runs_and_gives_the_result(nodes):
     """Every node computes with what was brought to it and nothing else; what comes is what was counted."""

@@ -109,6 +109,7 @@ def test_tables_print_and_are_lists():
 # ---- calibrations
 
 
+@pytest.mark.slow
 def test_a_calibration_is_saved_and_loaded(tmp_path):
     measured = calibrate(sizes=(8, 32))
     measured.save(tmp_path / "machine.json")

@@ -78,6 +78,7 @@ def test_a_built_program_is_the_one_written_as_source(build: Callable[[], TilePr
     assert built.proven == written.proven
 
 
+@pytest.mark.slow
 def test_a_built_program_is_analysed_like_any_other() -> None:
     for n in (0, 1, 2, 5):
         sizes = {"N": n, "M": 3}
@@ -209,6 +210,7 @@ def test_names_that_clash_are_kept_apart() -> None:
         agree_up_to_names(both, {"N": n}, oracle.run(by_hand, {"N": n}))
 
 
+@pytest.mark.slow
 @examples(25)
 @given(programs(wild=False), st.data())
 def test_random_programs_composed(sample: Sample, data: st.DataObject) -> None:

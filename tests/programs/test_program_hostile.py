@@ -222,6 +222,7 @@ def program_bytes(expression: bytes) -> bytes:
     return sealed(msgpack.packb(body).replace(msgpack.packb(hole), expression))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("little_memory")
 def test_deep_loops_and_branches() -> None:
     for depth in (20, 50, 99, 150, 2000):

@@ -58,6 +58,7 @@ def body_as_program(tree: Program, sizes: Mapping[str, int], tables: Mapping[str
     return b.build(verify=False)
 
 
+@pytest.mark.slow
 @examples(60)
 @given(programs(wild=False))
 def test_an_inlined_program_makes_the_same_calls(sample: Sample) -> None:
@@ -197,6 +198,7 @@ def needed(trace: oracle.Trace, wanted: set[str]) -> set[Any]:
     return found
 
 
+@pytest.mark.slow
 @examples(60)
 @given(programs(wild=False), st.data())
 def test_the_live_part_holds_all_that_is_needed(sample: Sample, data: st.DataObject) -> None:

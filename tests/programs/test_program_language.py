@@ -291,6 +291,7 @@ def bind_all(source: str, values: tuple[int, ...]) -> Any:
         yield program, dict(zip(program.sizes, sizes, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONSTRUCTS)
 def test_each_construct_means_what_python_means(name: str) -> None:
     for program, sizes in bind_all(CONSTRUCTS[name], (0, 1, 2, 3, 6)):

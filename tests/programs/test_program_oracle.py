@@ -106,6 +106,7 @@ def test_it_refuses_what_python_cannot_do() -> None:
         oracle.run(program("O[2**(N - 1)] = one(A[0])"), {"N": 0})
 
 
+@pytest.mark.slow
 @examples(25)
 @given(programs(wild=False))
 def test_careful_programs_are_valid(sample: Sample) -> None:

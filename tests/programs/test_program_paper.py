@@ -78,6 +78,7 @@ def test_the_nonlinear_example(tsqr: TileProgram) -> None:
     assert bound.parents(Task(1, (1, 4))) == [Task(1, (0, 4)), Task(1, (0, 6))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 7])
 def test_cholesky_and_qr_agree_with_the_oracle(cholesky: TileProgram, n: int) -> None:
     compare(cholesky.bind(N=n), oracle.run(CHOLESKY, {"N": n}))

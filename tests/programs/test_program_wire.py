@@ -24,6 +24,7 @@ def test_the_body_is_what_these_tests_take_it_for() -> None:
     assert sealed(BODY) == BYTES
 
 
+@pytest.mark.slow
 @examples(20)
 @given(programs(wild=False))
 def test_round_trip(sample: Sample) -> None:

@@ -57,6 +57,7 @@ def test_redis_wants_its_password(start_redis: Callable[..., RedisServer]):
         stranger.ping()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stopped", ["stop", "kill"])
 def test_redis_that_persists_comes_back_with_everything(
     start_redis: Callable[..., RedisServer], stopped: str
@@ -71,6 +72,7 @@ def test_redis_that_persists_comes_back_with_everything(
         assert client.get("kept") == b"yes"
 
 
+@pytest.mark.slow
 @pytest.mark.needs("redis-server")
 def test_redis_over_tls(start_redis: Callable[..., RedisServer]):
     import redis

@@ -108,6 +108,7 @@ def test_a_mistake_gets_the_message_one_would_want(mistake, kind, words, tmp_pat
     assert time.monotonic() - begun < 30, "nobody waits a minute to hear it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "action", "extra"),
     [
@@ -136,6 +137,7 @@ def test_a_wrong_password(start_redis, tmp_path):
         ln.submit(small() @ small(), store=tmp_path, ledger=url)
 
 
+@pytest.mark.slow
 def test_arrays_of_a_session_that_has_ended():
     with ln.init("stateless", launcher="threads", workers=1):
         kept = (small() @ small()).persist()

@@ -172,6 +172,7 @@ def test_generators_that_end_in_any_order():
     assert current_engine() not in engines
 
 
+@pytest.mark.slow
 def test_a_generator_that_ends_in_another_context():
     def block():
         with init(workers=1) as own:
@@ -252,6 +253,7 @@ def test_an_engine_that_another_thread_was_given_before_the_block_is_not_closed_
     run(engine)
 
 
+@pytest.mark.slow
 def test_closed_sessions_are_let_go_of():
     ended = init(workers=1)
     ended.close()
@@ -289,6 +291,7 @@ AT_EXIT = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_at_exit_engines_that_sessions_made_are_closed_the_latest_first():
     command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(AT_EXIT)]
@@ -312,6 +315,7 @@ def test_at_exit_engines_that_sessions_made_are_closed_the_latest_first():
 # ---- how engines are found
 
 
+@pytest.mark.slow
 def test_unknown_engines_and_options_are_refused():
     with pytest.raises(InputError, match="no engine named 'thread'; did you mean 'threads'"):
         init("thread")

@@ -26,6 +26,7 @@ def _no_choice():
     showing._displays.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["threads", "simulated", "stateless"])
 def test_progress_is_shown_on_every_engine(engine, capsys):
     x = np.arange(3600.0).reshape(60, 60)
@@ -121,6 +122,7 @@ def test_a_notebook_gets_html_that_changes_in_place():
     assert "finished in 8.0 s" in shown[-1]
 
 
+@pytest.mark.slow
 def test_a_report_tells_what_ran(tmp_path):
     x = ln.random.default_rng(0).standard_normal((300, 300), chunks=100)
     with ln.init(workers=2, memory="50 MB"):
@@ -153,6 +155,7 @@ def test_a_failure_is_in_the_report():
     assert "ZeroDivisionError" in job["failures"][0][3]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("matplotlib")
 def test_a_report_is_a_picture_for_papers(tmp_path):
     RECORD(JobStarted("drawn", 0.0, program="drawn", tasks=2, workers=1))
@@ -162,6 +165,7 @@ def test_a_report_is_a_picture_for_papers(tmp_path):
     assert (ln.report().save(tmp_path / "a.png")).read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_million_tasks_take_bounded_room():
     record = Record()
     tasks = 3 * _TASKS

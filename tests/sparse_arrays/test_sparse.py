@@ -65,6 +65,7 @@ def test_elements_there_and_back(pair: tuple[Any, Any]) -> None:
     np.testing.assert_array_equal(ln.sparse(ln.asarray(dense, chunks=2), fill=x.fill).compute(), dense)
 
 
+@pytest.mark.slow
 @given(arrays(), st.data())
 @settings(max_examples=15, deadline=None)
 @pytest.mark.filterwarnings("ignore")
@@ -103,6 +104,7 @@ def test_reductions(pair: tuple[Any, Any], name: str, data: Any) -> None:
     same(getattr(ln, name)(x, axis=axis, **keywords), getattr(np, name)(dense, axis=axis, **keywords))
 
 
+@pytest.mark.slow
 @given(arrays(), st.data())
 @settings(max_examples=15, deadline=None)
 @pytest.mark.filterwarnings("ignore")
@@ -124,6 +126,7 @@ def test_element_by_element(pair: tuple[Any, Any], data: Any) -> None:
         same(row * x, row * dense)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 7), st.integers(0, 99), st.sampled_from(DTYPES))
 @settings(max_examples=15, deadline=None)
 def test_products(m: int, k: int, n: int, seed: int, dtype: str) -> None:

@@ -75,6 +75,7 @@ def column_sums(A):
     return s
 
 
+@pytest.mark.slow
 def test_sums_of_products() -> None:
     a, b, x = _matrix(23, 17), _matrix(17, 12, seed=1), np.arange(17.0)
     A, B = ln.sparse(a, chunks=5), ln.sparse(b, chunks=4)
@@ -85,6 +86,7 @@ def test_sums_of_products() -> None:
     np.testing.assert_allclose(column_sums(A).compute(), a.sum(axis=0))
 
 
+@pytest.mark.slow
 def test_pagerank() -> None:
     a = (_matrix(30, 30) > 0).astype(float)
     a[7] = 0
@@ -93,6 +95,7 @@ def test_pagerank() -> None:
     )
 
 
+@pytest.mark.slow
 def test_shortest_paths() -> None:
     d = _matrix(14, 14, 0.3)
     d[d == 0] = np.inf

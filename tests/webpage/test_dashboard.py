@@ -20,7 +20,7 @@ from linnet.reports import registry
 from linnet.webpage.server import Server
 from linnet.webpage.sources import source_of
 
-pytestmark = [pytest.mark.needs("uvicorn"), pytest.mark.needs("starlette")]
+pytestmark = [pytest.mark.slow, pytest.mark.needs("uvicorn"), pytest.mark.needs("starlette")]
 PICTURES = Path(__file__).resolve().parents[2] / "docs/figures"
 
 

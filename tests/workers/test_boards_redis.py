@@ -38,6 +38,7 @@ def client(redis_server):
         yield found
 
 
+@pytest.mark.slow
 class TestRedisLedger(LedgerSuite):
     @pytest.fixture
     def another(self, redis_server, job, opened):

@@ -21,6 +21,8 @@ from linnet.workers.job_parts import open_parts
 from linnet.workers.spec import MARK, VERSION, JobSpec, Options
 from linnet.workers.store import open_store
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=1.0, grace=0.2)
 X = np.arange(30.0).reshape(5, 6)
 

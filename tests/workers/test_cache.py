@@ -202,6 +202,7 @@ class TestLimit:
         assert most <= 30 * PAGE
         assert truth(workers[0]) == workers[0].used <= 30 * PAGE
 
+    @pytest.mark.slow
     def test_memory_of_tiles_put_out_by_others_is_free(self, make, monkeypatch):
         monkeypatch.setattr(caches, "LOOK_SECONDS", 0)
         first, second = make(), make()
@@ -220,6 +221,7 @@ class TestLimit:
         second.get("a")
         assert (tile == 7).all()
 
+    @pytest.mark.slow
     def test_few_tiles_are_kept_mapped(self, make, monkeypatch):
         monkeypatch.setattr(caches, "MAX_MAPPED", 2)
         cache = make()
@@ -370,6 +372,7 @@ class TestLives:
         second.close()
         assert not second.path.exists()
 
+    @pytest.mark.slow
     def test_caches_nobody_uses_are_removed_by_the_next(self, make, base):
         alive = make(name="alive")
         code = (
@@ -394,6 +397,7 @@ class TestLives:
         make(name="newest")
         assert not begun.exists()
 
+    @pytest.mark.slow
     def test_what_the_dead_left_is_used_again(self, make, base):
         code = (
             "import sys, os, numpy as np; from linnet.workers.cache import TileCache\n"
@@ -402,6 +406,7 @@ class TestLives:
         subprocess.run([sys.executable, "-c", code, str(base)], check=False)
         assert make().get("a").tolist() == [1, 1, 1]
 
+    @pytest.mark.slow
     def test_a_forked_process_shares_it_and_does_not_remove_it(self, make):
         cache = make(limit=30 * PAGE)
         cache.put("a", tile_of(1))

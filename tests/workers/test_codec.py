@@ -335,6 +335,7 @@ def test_large_tiles_are_not_compressed(monkeypatch):
     assert size_of(encoded(np.zeros(100), "lz4")) == 64 + 800
 
 
+@pytest.mark.slow
 def test_reading_needs_no_package_unless_compressed():
     code = "import sys, linnet.tiles.codec; print([m for m in ('zstandard', 'lz4', 'obstore') if m in sys.modules])"
     assert (

@@ -32,6 +32,8 @@ from linnet.workers.provisioner import Policy
 from linnet.workers.report import Report
 from linnet.workers.spec import Options
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=1.5, grace=0.5)
 
 

@@ -20,6 +20,8 @@ from linnet.workers.job_parts import open_parts
 from linnet.workers.serving import serve
 from linnet.workers.spec import spec_key
 
+pytestmark = pytest.mark.slow
+
 X = np.arange(24.0).reshape(4, 6)
 
 

@@ -39,6 +39,8 @@ from linnet.workers.serving import serve
 from linnet.workers.spec import Options, spec_key
 from linnet.workers.store import open_store
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=1.0, grace=0.2)
 
 

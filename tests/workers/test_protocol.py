@@ -16,6 +16,8 @@ from linnet.testing.passing_time import TimedDatabase
 from linnet.testing.protocol import LEASE, Second, World
 from linnet.workers.embedded import EmbeddedLedger, EmbeddedQueue
 
+pytestmark = pytest.mark.slow
+
 
 def fine(parents, workers, faults, **more):
     found = explored(parents, workers, faults, **more)

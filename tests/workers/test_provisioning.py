@@ -84,6 +84,7 @@ class Refusing(WorkerThreads):
         raise JobError("invalid partition specified: none such")
 
 
+@pytest.mark.slow
 def test_what_a_launcher_refuses_reaches_the_client(store, hasty):
     launcher = Refusing()
     with started(store, launcher) as job:
@@ -94,6 +95,7 @@ def test_what_a_launcher_refuses_reaches_the_client(store, hasty):
             other.wait(5)
 
 
+@pytest.mark.slow
 def test_workers_that_cannot_begin_stop_the_job_with_what_they_said(store, hasty):
     """The specification is gone, so that no worker knows what to do."""
     with (
@@ -144,6 +146,7 @@ class Slow(WorkerThreads):
         return [name for name in self.ordered if name not in self.gone]
 
 
+@pytest.mark.slow
 def test_nobody_is_started_in_the_place_of_workers_that_are_on_their_way(store):
     """Else a busy machine gets busier, a full cluster more jobs, and a fleet more servers."""
     launcher, policy = Slow(), Policy(most=2, least=2, silence=0.05)

@@ -70,6 +70,7 @@ def test_users_with_few_rights(start_redis, monkeypatch):
     ledger.close()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("redis-server")
 def test_tls(start_redis):
     server = start_redis(tls=True, password=SECRET)
@@ -89,6 +90,7 @@ def test_a_server_that_may_forget_is_refused(start_redis):
     open_ledger(server.url, "x").close()
 
 
+@pytest.mark.slow
 def test_a_full_server(start_redis):
     server = start_redis(memory="3mb")
     ledger = open_ledger(server.url, "x")
@@ -158,6 +160,7 @@ def test_restarts_are_waited_for(start_redis):
     queue.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_stays_away(start_redis):
     server = start_redis()
     queue = RedisQueue(server.url, "x", patience=0.3)

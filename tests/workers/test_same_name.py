@@ -16,6 +16,8 @@ from linnet.workers.job_parts import open_parts
 from linnet.workers.ledger import Completion, Start
 from linnet.workers.store import open_store
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["embedded", "redis"])
 def where(request, store):

@@ -26,6 +26,8 @@ from linnet.workers.results import second_counts
 from linnet.workers.second_parts import Gate
 from linnet.workers.spec import MARK, JobSpec, Options
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=1.0, grace=0.2)
 LIMITS = Limits(timeout=5, cache=2**26)
 N = 4

@@ -56,6 +56,7 @@ def test_what_others_can_read_is_not_taken(tmp_path):
         take(link)
 
 
+@pytest.mark.slow
 def test_slurm_is_told_no_secret(tmp_path, monkeypatch):
     """Neither its command line nor the environment, which it keeps in its own files."""
     told = tmp_path / "told.json"

@@ -74,6 +74,7 @@ def test_what_somebody_else_sets_while_blas_is_held_is_limited_by_the_next_holde
         assert set(threads_of_blas()) == {3}
 
 
+@pytest.mark.slow
 def test_blas_has_one_thread_until_the_last_worker_of_a_process_has_gone(job, nobody_holds_blas):
     with threadpoolctl.threadpool_limits(3, user_api="blas"):
         crew = Crew(job.address, 3)
@@ -114,6 +115,7 @@ def test_a_worker_that_cannot_begin_closes_what_it_opened(job, monkeypatch):
     assert threads_of_blas() == before
 
 
+@pytest.mark.slow
 def test_libraries_that_run_no_kernel_do_not_keep_workers_away(tmp_path):
     """A process that has OpenMP in it, as scikit-learn brings it, gives its jobs to workers that have not."""
     code = """

@@ -20,6 +20,7 @@ from linnet.workers.stores.delayed import Delayed
 from linnet.workers.stores.directory import DirectoryStore
 
 
+@pytest.mark.slow
 class TestDirectory(StoreSuite):
     @pytest.fixture
     def store(self, tmp_path):

@@ -150,6 +150,7 @@ def opened(endpoint, **options):
 
 
 class TestFailures:
+    @pytest.mark.slow
     @pytest.mark.parametrize("plan", [[503], [500, 502, 504], [429, 503], ["break", 503]])
     def test_what_passes_is_tried_again(self, failing, plan):
         store = opened(failing.endpoint)
@@ -161,12 +162,14 @@ class TestFailures:
         failing.plan = [503]
         assert store.size("a") is not None
 
+    @pytest.mark.slow
     def test_writing_that_takes_too_long_is_tried_again(self, failing):
         store = opened(failing.endpoint, timeout="0.3s")
         failing.plan = ["sleep"]
         store.put("a", [b"x"])
         assert failing.seen == ["PUT /bucket/pre/a"] * 2
 
+    @pytest.mark.slow
     def test_patience_ends(self, failing):
         store = opened(failing.endpoint, patience=0.5)
         failing.plan = [503] * 1000
@@ -197,6 +200,7 @@ class TestFailures:
             ):
                 store.get("a")
 
+    @pytest.mark.slow
     def test_nobody_answers(self):
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))

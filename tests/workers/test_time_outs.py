@@ -17,7 +17,7 @@ from linnet.workers import client, timeouts
 from linnet.workers.client import attach, submit
 from linnet.workers.timeouts import within
 
-pytestmark = pytest.mark.timeout(40)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(40)]
 """Less than a call would wait that nobody limits."""
 
 

@@ -22,6 +22,8 @@ from linnet.workers.queue import Entry
 from linnet.workers.serving import serve
 from linnet.workers.spec import JobSpec, Options, spec_key
 
+pytestmark = pytest.mark.slow
+
 QUICK = Options(lease=1.0, grace=0.5)
 TILES = 6
 

@@ -31,6 +31,7 @@ def started(program, store, tiles=12, length=100, launcher="threads", **options)
 # ---- memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [10, 4000])
 def test_an_operand_cannot_be_changed(store, length):
     """A small tile is kept by the process that wrote it, a large one in the cache of the host."""
@@ -41,6 +42,7 @@ def test_an_operand_cannot_be_changed(store, length):
         job.wait(150)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [10, 4000])
 @pytest.mark.parametrize(
     "program", [job_kernels.keeping_arrays, job_kernels.keeping_views, job_kernels.keeping_read_only]
@@ -132,6 +134,7 @@ def test_kernels_that_exit_and_errors_without_text_fail_the_job(store, program, 
     assert caught.value.task == (0, (13,))
 
 
+@pytest.mark.slow
 def test_an_error_that_nobody_foresaw_fails_the_job_with_its_place(store, monkeypatch):
     def broken(self, attempt):
         if attempt.name[0] != "@":
@@ -169,6 +172,7 @@ def hung(tmp_path, monkeypatch):
     return tmp_path / "hung"
 
 
+@pytest.mark.slow
 def test_a_task_has_a_limit_of_time(store, monkeypatch, hung):
     monkeypatch.setattr(WorkerThreads, "close", lambda self: None)  # it would wait for the kernel
     options = Options(lease=1.0, task_seconds=0.3)

@@ -188,6 +188,7 @@ def test_a_wrong_ledger_is_found_out(monkeypatch, ledger, parents, workers):
     assert found.stuck
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ledger", "parents", "verdicts"),
     [(EndsTooSoon, ONE, YES), (DecidesLater, ONE, YES), (OnlyTells, ONE, YES), (AllDecide, CHAIN, EITHER)],

@@ -18,9 +18,11 @@ from linnet.futures import purity
 from linnet.futures.operations import (
     Bound,
     Guard,
+    Named,
     Pairs,
     formatted,
     has_functions,
+    is_iterable,
     joined,
     method_of,
     packed,
@@ -314,6 +316,34 @@ class Activation(Order):
         ):
             return iter(x)
         return self._one_by_one(x)
+
+    def spread(self, x: Any) -> Any:
+        """What stands behind `*` in a call, a list, a tuple or a set: Python itself goes through it."""
+        x = self.value(x)
+        if type(x) not in ATOMS and type(x) not in (list, tuple, dict, set, frozenset, np.ndarray):
+            self.drain()
+        return x
+
+    def spread_alone(self, f: Any, name: str, x: Any) -> Any:
+        """The same, if it is all that a function is given: an error names the function."""
+        x = self.spread(x)
+        if is_iterable(x):
+            return x
+        self.drain()
+        told = Named(self._called(f, name))
+        if told.__module__ not in (None, "builtins"):
+            said = f"{told.__module__}.{told.__qualname__}"
+        else:
+            said = told.__qualname__
+        raise TypeError(f"{said}() argument after * must be an iterable, not {type(x).__name__}")
+
+    def named(self, f: Any, name: str) -> Named:
+        """What collects the keywords of a call of `f`, or of its method, in which `**` stands."""
+        return Named(self._called(f, name))
+
+    def _called(self, f: Any, name: str) -> Any:
+        f = self.value(f)
+        return f.method if type(f) is Bound else getattr(f, name) if name else f
 
     def _one_by_one(self, x: Any) -> Iterator[Any]:
         """Elements of what may have effects: each comes after everything before it."""

@@ -41,7 +41,7 @@ class ParallelFunction(Parallel):
         functools.update_wrapper(self, function)
         self.__dict__.pop("__linnet_pure__", None)
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
         """The value of the function."""
         around = here.activation
         depth = (here.depth if around is None else around.depth) + 1
@@ -55,11 +55,11 @@ class ParallelFunction(Parallel):
             return Future(task, runs_it).result()
         return self._run(depth, *args, **keywords)
 
-    def run_inside(self, *args: Any, **keywords: Any) -> Any:
+    def run_inside(self, /, *args: Any, **keywords: Any) -> Any:
         """The value of the function; called by the worker that runs a task for it."""
         return self._run(here.depth, *args, **keywords)
 
-    def _run(self, depth: int, *args: Any, **keywords: Any) -> Any:
+    def _run(self, depth: int, /, *args: Any, **keywords: Any) -> Any:
         activation = Activation(current_scheduler(), depth)
         before, here.activation = here.activation, activation
         try:
@@ -76,7 +76,7 @@ class ParallelFunction(Parallel):
         finally:
             del error, activation, trace
 
-    def submit(self, *args: Any, **keywords: Any) -> Future:
+    def submit(self, /, *args: Any, **keywords: Any) -> Future:
         """Run the function by itself.
 
         Parameters

@@ -109,6 +109,7 @@ class Future:
 
 def submit_call(
     f: Callable[..., Any],
+    /,
     *args: Any,
     priority: int = 0,
     retries: int = 0,

@@ -99,8 +99,29 @@ def has_functions(args: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
     return False
 
 
-def method_of(x: Any, name: str, *args: Any, **keywords: Any) -> Any:
+def method_of(x: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
     return getattr(x, name)(*args, **keywords)
+
+
+def is_iterable(x: Any) -> bool:
+    """Whether Python would begin to loop over it."""
+    return hasattr(type(x), "__iter__") or hasattr(type(x), "__getitem__")
+
+
+class Named:
+    """Keywords of a call in which `**` stands; Python tells what is wrong with them as of the function."""
+
+    def __init__(self, f: Any) -> None:
+        self.__module__: Any = getattr(f, "__module__", None)
+        if hasattr(f, "__qualname__"):
+            self.__qualname__ = f.__qualname__
+        self._text = str(f)
+
+    def __call__(self, /, **keywords: Any) -> dict[str, Any]:
+        return keywords
+
+    def __str__(self) -> str:
+        return self._text
 
 
 def packed(*parts: Any) -> tuple[Any, ...]:
@@ -109,12 +130,9 @@ def packed(*parts: Any) -> tuple[Any, ...]:
 
 def unpacked_into(x: Any, count: int) -> tuple[Any, ...]:
     """So many elements, or the error that Python raises."""
-    try:
-        elements = tuple(x)
-    except TypeError:
-        if hasattr(type(x), "__iter__"):
-            raise
-        raise TypeError(f"cannot unpack non-iterable {type(x).__name__} object") from None
+    if not is_iterable(x):
+        raise TypeError(f"cannot unpack non-iterable {type(x).__name__} object")
+    elements = tuple(x)
     if len(elements) < count:
         raise ValueError(f"not enough values to unpack (expected {count}, got {len(elements)})")
     if len(elements) > count:

@@ -48,7 +48,8 @@ def translate(function: FunctionType, source: Source) -> FunctionType:
     flags = function.__code__.co_flags & 0x1000000
     made = compile(module, source.file, "exec", flags=flags, dont_inherit=True)
     code = _found(_found(made, "around"), tree.name)
-    code = code.replace(co_name=function.__code__.co_name, co_qualname=function.__code__.co_qualname)
+    named = code.replace(co_name=function.__code__.co_name)
+    code = _renamed(named, code.co_qualname, function.__code__.co_qualname)
     _register(code)
     cells = dict(zip(free, function.__closure__ or (), strict=True))
     cells |= {NOW: CellType(now), OPS: CellType(Operators)}
@@ -63,8 +64,17 @@ def _found(code: CodeType, name: str) -> CodeType:
     return next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
 
 
+def _renamed(code: CodeType, before: str, after: str) -> CodeType:
+    """The code, and those inside it, with the names that they have in the plain function."""
+    inside = tuple(
+        _renamed(each, before, after) if isinstance(each, CodeType) else each for each in code.co_consts
+    )
+    return code.replace(co_consts=inside, co_qualname=code.co_qualname.replace(before, after, 1))
+
+
 def _register(code: CodeType) -> None:
-    INSIDE.add(code)
+    if not (code.co_argcount and code.co_varnames[0].startswith(RT)):  # part of an expression
+        INSIDE.add(code)
     for each in code.co_consts:
         if isinstance(each, CodeType):
             _register(each)

@@ -29,7 +29,6 @@ RT, NOW, OPS, INLINED = "__linnet", "__linnet_now", "__linnet_ops", "__linnet_in
 class Operators:
     """The operators under the names that translated functions use."""
 
-    named = staticmethod(lambda **keywords: keywords)
     in_ = staticmethod(lambda element, container: element in container)
     not_in = staticmethod(lambda element, container: element not in container)
 
@@ -182,7 +181,7 @@ class Expressions:
         for each in node.elts:
             if isinstance(each, ast.Starred):
                 whole = self.rt("settled", each, self.expr(each.value), line=False)
-                elements.append(ast.Starred(self.rt("iterate", each, whole, line=False), ast.Load()))
+                elements.append(ast.Starred(self.rt("spread", each, whole, line=False), ast.Load()))
             else:
                 elements.append(self.rt("key", each, self.expr(each), line=False))
         return ast.Set(elements)
@@ -202,11 +201,12 @@ class Expressions:
     def _argument(self, node: ast.expr) -> ast.expr:
         if isinstance(node, ast.Starred):
             return self._at(
-                ast.Starred(self.rt("iterate", node, self.expr(node.value), line=False), ast.Load()), node
+                ast.Starred(self.rt("spread", node, self.expr(node.value), line=False), ast.Load()), node
             )
         return self.expr(node)
 
-    def _keywords(self, node: ast.Call) -> ast.expr:
+    def _keywords(self, node: ast.Call, named: ast.expr | None = None) -> ast.expr:
+        """The keywords of a call; `named` collects them if `**` stands among them."""
         keys: list[ast.expr | None] = [None if x.arg is None else ast.Constant(x.arg) for x in node.keywords]
         values = [
             self.rt("mapping", x.value, self.expr(x.value), line=False)
@@ -214,23 +214,49 @@ class Expressions:
             else self.expr(x.value)
             for x in node.keywords
         ]
-        if any(key is None for key in keys):  # Python refuses what is given twice: let it
+        if named is not None:  # Python refuses what is given twice: let it
             keywords = [ast.keyword(x.arg, value) for x, value in zip(node.keywords, values, strict=True)]
-            return ast.Call(self.op("named"), [], keywords)
+            return ast.Call(named, [], keywords)
         return ast.Dict(keys, values)
 
     def expr_Call(self, node: ast.Call) -> ast.expr:
-        args = ast.Tuple([self._argument(each) for each in node.args], ast.Load())
         function = node.func
+        alone = len(node.args) == 1 and isinstance(node.args[0], ast.Starred)
+        starred = alone or any(each.arg is None for each in node.keywords)
         if isinstance(function, ast.Attribute):
             calls = any(
                 isinstance(each, ast.Call)
                 for part in (*node.args, *(one.value for one in node.keywords))
                 for each in ast.walk(part)
             )
-            base = self.rt("receiver", node, self.expr(function.value), function.attr, calls, line=False)
-            return self.rt("method", node, base, function.attr, args, self._keywords(node))
-        return self.rt("call", node, self.expr(function), args, self._keywords(node))
+            name = function.attr
+            what = self.rt("receiver", node, self.expr(function.value), name, calls, line=False)
+        else:
+            name, what = "", self.expr(function)
+        if not starred:
+            return self._called(node, what, name, self._arguments(node), self._keywords(node))
+        place = self.temporary()  # errors of what stands behind stars name the function
+        args, keywords = self._arguments(node), None
+        if alone:
+            one = node.args[0]
+            assert isinstance(one, ast.Starred)
+            whole = self.rt("spread_alone", one, self.load(place), name, self.expr(one.value), line=False)
+            args = ast.Tuple([ast.Starred(whole, ast.Load())], ast.Load())
+        if any(each.arg is None for each in node.keywords):
+            keywords = self.rt("named", node, self.load(place), name, line=False)
+        call = self._called(node, self.load(place), name, args, self._keywords(node, keywords))
+        arguments = ast.arguments([], [ast.arg(place)], None, [], [], None, [])
+        return ast.Call(ast.Lambda(arguments, call), [what], [])
+
+    def _arguments(self, node: ast.Call) -> ast.expr:
+        return ast.Tuple([self._argument(each) for each in node.args], ast.Load())
+
+    def _called(
+        self, node: ast.Call, what: ast.expr, name: str, args: ast.expr, keywords: ast.expr
+    ) -> ast.expr:
+        if name:
+            return self.rt("method", node, what, name, args, keywords)
+        return self.rt("call", node, what, args, keywords)
 
     def expr_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
         parts: list[ast.expr] = []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import linnet as ln
@@ -187,3 +188,76 @@ def test_progress_is_told(capsys):
     said = capsys.readouterr().out
     assert "PoissonRegressor: iteration 1, objective" in said
     assert "s left" in said
+
+
+@pytest.fixture
+def drawn():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((300, 4))
+    eta = x @ [0.5, -0.3, 0.0, 0.2]
+    counts = rng.poisson(np.exp(eta)).astype(float)
+    return x, counts, (rng.random(300) < 1 / (1 + np.exp(-eta))).astype(int)
+
+
+@pytest.mark.parametrize("solver", ["newton", "irls"])
+@pytest.mark.parametrize("value", [1.0, 0.1, -3e7])
+def test_a_constant_column_beside_an_intercept_has_no_coefficient(drawn, solver, value):
+    x, counts, classes = drawn
+    more = np.column_stack([x, np.full(len(x), value)])
+    with pytest.warns(ConvergenceWarning, match="depend"):
+        poisson = PoissonRegressor(alpha=0, tol=1e-10, solver=solver).fit(more, counts)
+    known = PoissonRegressor(alpha=0, tol=1e-10, solver=solver).fit(x, counts)
+    expected = [*known.coef_, 0, known.intercept_]
+    np.testing.assert_allclose([*poisson.coef_, poisson.intercept_], expected, atol=1e-8)
+    with pytest.warns(ConvergenceWarning, match="depend"):
+        logistic = LogisticRegression(C=np.inf, tol=1e-10, solver=solver).fit(more, classes)
+    known = LogisticRegression(C=np.inf, tol=1e-10, solver=solver).fit(x, classes)
+    np.testing.assert_allclose(logistic.coef_[0], [*known.coef_[0], 0], atol=1e-8)
+
+
+def test_a_constant_column_in_batches(drawn):
+    x, _, _ = drawn
+    y = x @ [1.0, 2.0, 3.0, 4.0] + 5
+    more = np.column_stack([x, np.full(len(x), 0.1)])
+    model = LinearRegression()
+    for start in range(0, 300, 100):
+        model.partial_fit(more[start : start + 100], y[start : start + 100])
+    np.testing.assert_allclose([*model.coef_, model.intercept_], [1, 2, 3, 4, 0, 5], atol=1e-9)
+    model.partial_fit(np.column_stack([x, x[:, 0] ** 2]), y + 7 * x[:, 0] ** 2 - 0.7)
+    np.testing.assert_allclose([*model.coef_, model.intercept_], [1, 2, 3, 4, 7, 4.3], atol=1e-9)
+
+
+@pytest.mark.parametrize("far", [1e5, 1e8])
+def test_many_classes_with_columns_far_from_zero(drawn, far):
+    x, counts, _ = drawn
+    y = np.minimum(counts, 2)
+    known = LogisticRegression(tol=1e-10).fit(x, y)
+    found = LogisticRegression(tol=1e-10).fit(x + far, y)
+    np.testing.assert_allclose(found.coef_, known.coef_, atol=2e-16 * far * 10)
+    np.testing.assert_allclose(found.predict_proba(x + far), known.predict_proba(x), atol=1e-6)
+
+
+@pytest.mark.parametrize("far", [100.0, -100.0, 700.0, -700.0])
+def test_offsets_far_from_zero_move_the_intercept_alone(drawn, far):
+    x, counts, classes = drawn
+    offset = np.full(300, far) + 0.1 * x[:, 3]
+    near = 0.1 * x[:, 3]
+    for model, y in (
+        (PoissonRegressor(alpha=0), counts),
+        (GammaRegressor(alpha=0), counts + 0.5),
+        (NegativeBinomialRegressor(), counts),
+        (LogisticRegression(C=np.inf), classes),
+    ):
+        known, found = (clone(model).fit(x, y, offset=each) for each in (near, offset))
+        np.testing.assert_allclose(np.ravel(found.coef_), np.ravel(known.coef_), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found.intercept_, known.intercept_ - far, rtol=1e-6)
+        assert found.summary().null_deviance == pytest.approx(known.summary().null_deviance)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_classes_that_can_be_told_apart_are_told_by_every_solver(solver, classes):
+    x = np.linspace(0, classes, 30, endpoint=False)[:, None] - classes / 2
+    y = np.repeat(np.arange(classes), 30 // classes)
+    with pytest.warns(ConvergenceWarning, match="told apart"):
+        LogisticRegression(C=np.inf, solver=solver).fit(x, y)

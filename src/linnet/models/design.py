@@ -94,6 +94,8 @@ class Design:
     intercept: bool = True
     shift: Vector | None = None
     """What is taken off the columns."""
+    flat: NDArray[np.bool_] | None = None
+    """Columns of which nothing is left then but rounding: these say nothing, and their coefficients stay."""
     stored: tuple[Node, Node, Node] | None = None
     """Of a sparse table: what is stored, the column of each element, and how many each row has."""
     held: Node | None = None
@@ -149,10 +151,19 @@ class Design:
         return self.read(self.line("glm_statistics", coef, 4, scale=at, **model.attributes()))
 
 
-def evaluation(line: NDArray[Any], columns: int, wanted: bool) -> Evaluation:
+def evaluation(
+    design: Design, line: NDArray[Any], columns: int, wanted: bool, classes: int = 1
+) -> Evaluation:
     """A line of numbers as what they mean."""
     gradient = np.array(line[HEAD : HEAD + columns])
     hessian = np.array(line[HEAD + columns :]).reshape(columns, columns) if wanted else None
+    if design.flat is not None:
+        silent = np.zeros((classes, columns // classes), np.bool_)
+        silent[:, : len(design.flat)] = design.flat
+        gradient[silent.ravel()] = 0.0
+        if hessian is not None:
+            hessian[silent.ravel()] = 0.0
+            hessian[:, silent.ravel()] = 0.0
     return Evaluation(float(line[0]), float(line[1]), gradient, hessian)
 
 
@@ -174,7 +185,7 @@ class Rows:
     def evaluate(self, coef: Vector, curvature: str = "observed") -> Evaluation:
         """Loss, gradient and, unless `curvature` is "none", the Hessian: one reading of the data."""
         line = self.design.read(self.expression(coef, curvature))
-        return evaluation(line, self.size, curvature != "none")
+        return evaluation(self.design, line, self.size, curvature != "none")
 
     def start(self, mean: float) -> Evaluation:
         """The first step of reweighted least squares, where no coefficients are known yet."""
@@ -183,6 +194,7 @@ class Rows:
         length = line_length(self.size, True)
         attributes = self.model.attributes()
         return evaluation(
+            self.design,
             self.design.read(self.design.line("glm_start", np.array([mean]), length, **attributes)),
             self.size,
             True,
@@ -209,7 +221,8 @@ class Classes:
 
     def evaluate(self, coef: Vector, curvature: str = "observed") -> Evaluation:
         """Loss, gradient and Hessian: one reading of the data."""
-        found = evaluation(self.design.read(self.expression(coef, curvature)), self.size, curvature != "none")
+        line = self.design.read(self.expression(coef, curvature))
+        found = evaluation(self.design, line, self.size, curvature != "none", self.classes)
         if found.hessian is None or not self.lifted:
             return found
         # The same vector added to all classes changes nothing: along these directions the Hessian is 0. The
@@ -240,4 +253,4 @@ class Dispersion:
         if coef[-1] <= 0:  # no such dispersion: the step that leads there is too long
             nothing = np.zeros(self.size)
             return Evaluation(np.inf, 0.0, nothing, np.zeros((self.size, self.size)))
-        return evaluation(self.design.read(self.expression(coef)), self.size, True)
+        return evaluation(self.design, self.design.read(self.expression(coef)), self.size, True)

@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from linnet.arrays.elements.core import wrap
+from linnet.arrays.elements.core import as_node, wrap
 from linnet.arrays.expression.nodes import Source
+from linnet.arrays.lowering.evaluate import computed
 from linnet.kernels.models.families import LINKS
-from linnet.models.design import WIDE, Design, Evaluation, Model, Rows, Vector, by_rows, column
+from linnet.models.design import WIDE, Classes, Design, Evaluation, Model, Rows, Vector, by_rows, column
 from linnet.models.proximal import proximal_newton
 from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, newton, solve_positive
 from linnet.models.stochastic import Descent, descend
@@ -67,8 +69,8 @@ def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Sol
         return tiled_newton(design, model, mean, request)
     if chosen == "sgd":
         coef = np.zeros(loss.size) if request.warm is None else request.warm
-        if request.warm is None and design.intercept and design.offset is None:
-            coef[-1] = forward(model.link, mean)
+        if request.warm is None and design.intercept:
+            coef[-1] = constant(design, model.link, mean)
         return stochastic(design, model, 1, coef, request)
     curvature = {"irls": "expected", "lbfgs": "none"}.get(chosen, "observed")
     if chosen in ("newton", "irls") and request.warm is None:
@@ -76,8 +78,12 @@ def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Sol
     coef, first = _begin(loss, mean, request, curvature)
     check_finite(first, request.label)
     if first.hessian is not None and design.intercept and bring_near(design, first):
-        coef[-1] += float(design.shift @ coef[:-1]) if design.shift is not None else 0.0
+        assert design.shift is not None
+        coef[-1] += float(design.shift @ coef[:-1])
         first = loss.evaluate(coef, curvature)
+        if leave_flat(design, first.hessian):
+            coef[:-1][design.flat] = 0.0
+            first = loss.evaluate(coef, curvature)
     scale = first.weight if request.per_weight else 1.0
     penalty = np.full(loss.size, request.ridge * scale)
     lasso = np.full(loss.size, request.lasso * scale)
@@ -174,9 +180,9 @@ def _begin(loss: Rows, mean: float, request: Request, curvature: str) -> tuple[V
     design, model = loss.design, loss.model
     if request.warm is not None and request.warm.shape == coef.shape:
         coef = request.warm.astype(np.float64)
-    elif design.intercept and design.offset is None and model.link not in ("inverse", "inverse_squared"):
+    elif design.intercept and model.link not in ("inverse", "inverse_squared"):
         possible = model.family != "binomial" or 0 < mean < 1
-        coef[-1] = forward(model.link, mean) if possible else 0.0
+        coef[-1] = constant(design, model.link, mean) if possible else 0.0
     found = loss.evaluate(coef, curvature)
     if np.isfinite(found.loss) or model.link in ("logit",):
         return coef, found
@@ -187,7 +193,7 @@ def _begin(loss: Rows, mean: float, request: Request, curvature: str) -> tuple[V
         tried = loss.evaluate(coef, curvature)
         if not np.isfinite(tried.loss) and design.intercept:
             coef = np.zeros(loss.size)
-            coef[-1] = forward(model.link, mean)
+            coef[-1] = constant(design, model.link, mean)
             tried = loss.evaluate(coef, curvature)
         return coef, tried
     return coef, found
@@ -198,6 +204,22 @@ def forward(link: str, mean: float) -> float:
     with np.errstate(all="ignore"):
         value = float(LINKS[link].forward(np.array([mean], np.float64))[0])
     return value if np.isfinite(value) else 0.0
+
+
+def constant(design: Design, link: str, mean: float) -> float:
+    """About the intercept of a model without columns: the predictor of the mean, less what offsets add."""
+    if design.offset is None:
+        return forward(link, mean)
+    offset, weight = wrap(design.offset), None if design.weight is None else wrap(design.weight)
+    total = design.x.shape[0] if weight is None else weight.sum()
+    shares = offset if weight is None else offset * weight
+    if link != "log":
+        (middle,) = computed([as_node(shares.sum() / total)])
+        return forward(link, mean) - float(middle)
+    (largest,) = computed([as_node(offset.max())])
+    grown = np.exp(offset - float(largest))  # exposures; the largest is 1
+    (middle,) = computed([as_node((grown if weight is None else grown * weight).sum() / total)])
+    return forward(link, mean) - float(largest) - float(np.log(max(float(middle), 1e-300)))
 
 
 def bring_near(design: Design, first: Evaluation) -> bool:
@@ -215,13 +237,74 @@ def bring_near(design: Design, first: Evaluation) -> bool:
     return True
 
 
+def flat_columns(shift: Vector, hessian: Vector) -> NDArray[np.bool_]:
+    """Columns that vary by no more than rounding around what was taken off."""
+    columns = len(shift)
+    total = max(float(hessian[columns, columns]), 1e-300)
+    means = hessian[:columns, columns] / total
+    variance = np.diag(hessian)[:columns] / total - means**2
+    return variance <= (4 * np.finfo(np.float64).eps * shift) ** 2
+
+
+def leave_flat(design: Design, hessian: Vector | None) -> bool:
+    """Let constant columns say nothing: beside an intercept they have no coefficient of their own."""
+    assert design.shift is not None
+    assert hessian is not None
+    flat = flat_columns(design.shift, hessian)
+    design.flat = flat if flat.any() else None
+    return design.flat is not None
+
+
+def _over_classes(loss: Classes, found: Evaluation) -> Evaluation:
+    """The Hessians of all classes added, without what was put along directions that classes share."""
+    assert found.hessian is not None
+    size = loss.design.columns
+    by_class = found.hessian.reshape(loss.classes, size, loss.classes, size)
+    common = np.einsum("kikj->ij", by_class) - by_class.sum(axis=(0, 2)) / loss.classes
+    return Evaluation(found.loss, found.weight, found.gradient, common)
+
+
+def classes_near(loss: Classes, coef: Vector, first: Evaluation) -> tuple[Vector, Evaluation]:
+    """`bring_near` for many classes: coefficients and the pass there, after means were taken off."""
+    design = loss.design
+    if not bring_near(design, _over_classes(loss, first)):
+        return coef, first
+    assert design.shift is not None
+    shaped = coef.reshape(loss.classes, -1).copy()
+    shaped[:, -1] += shaped[:, :-1] @ design.shift
+    first = loss.evaluate(shaped.ravel())
+    if leave_flat(design, _over_classes(loss, first).hessian):
+        shaped[:, :-1][:, design.flat] = 0.0
+        first = loss.evaluate(shaped.ravel())
+    return shaped.ravel(), first
+
+
+def all_right(design: Design, coef: Vector, classes: int) -> bool:
+    """Whether every row that counts is in the class that coefficients say: one reading of the data."""
+    x, y = wrap(design.x), wrap(design.y)
+    shaped = as_given(design, coef.reshape(-1 if classes == 2 else classes, design.columns))
+    eta = x @ wrap(Source(np.ascontiguousarray(shaped[:, : x.shape[1]].T)))
+    if design.intercept:
+        eta = eta + wrap(Source(np.ascontiguousarray(shaped[:, -1])))
+    if design.offset is not None:
+        eta = eta + wrap(design.offset)[:, None]
+    wrong = ((eta[:, 0] > 0) if classes == 2 else eta.argmax(axis=1)) != y
+    if design.weight is not None:
+        wrong = wrong & (wrap(design.weight) > 0)
+    design.passes += 1
+    return not bool(computed([as_node(wrong.any())])[0])
+
+
 def as_given(design: Design, coef: Vector) -> Vector:
-    """Coefficients for the columns as they were given, from those of columns with means taken off."""
+    """Coefficients for the columns as they were given, from those of columns with means taken off.
+
+    One vector, or a row for each class.
+    """
     if design.shift is None:
         return coef
     turned = coef.copy()
     columns = design.x.shape[1]
-    turned[columns] -= design.shift @ coef[:columns]
+    turned[..., columns] -= coef[..., :columns] @ design.shift
     return turned
 
 

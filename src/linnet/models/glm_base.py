@@ -18,8 +18,8 @@ from linnet.models.fitting import (
     Request,
     as_given,
     check_solver,
+    constant,
     fit_rows,
-    forward,
     held_out,
 )
 from linnet.models.solvers import Solution, warn_of_end, warn_of_rank
@@ -108,7 +108,7 @@ class GLMBase(RegressorMixin, BaseEstimator):
         if first:
             coef = np.zeros(design.columns)
             if design.intercept:
-                coef[-1] = forward(model.link, mean)
+                coef[-1] = constant(design, model.link, mean)
         else:
             coef = np.concatenate([self.coef_, [self.intercept_] if design.intercept else []])
         coef = one_epoch(design, model, 1, coef, moments, float(self.alpha), before)

@@ -23,7 +23,7 @@ from linnet.arrays.linalg.low_rank import tsqr
 from linnet.arrays.lowering.evaluate import computed
 from linnet.models import inputs
 from linnet.models.design import Design, Model, Rows, Vector, column
-from linnet.models.fitting import as_given, bring_near
+from linnet.models.fitting import as_given, bring_near, flat_columns
 from linnet.models.solvers import check_finite, solve_positive
 from linnet.models.statistics import Statistics, statistics_of
 from linnet.tiles import Layout
@@ -137,6 +137,11 @@ class _LeastSquares(RegressorMixin, BaseEstimator):
             found.hessian[...] += sums[0]
             right = right + sums[1]
         self._sums = found.hessian, right, design.shift
+        hessian = found.hessian.copy()
+        if design.shift is not None:  # what was constant so far may vary in a later batch
+            flat = np.append(flat_columns(design.shift, hessian), False)
+            hessian[flat] = hessian[:, flat] = 0.0
+            right = np.where(flat[:, None], 0.0, right)
         penalties = np.broadcast_to(np.asarray(self._penalty(), np.float64), right.shape[1])
         coef = np.empty_like(right)
         for value in np.unique(penalties):
@@ -144,7 +149,7 @@ class _LeastSquares(RegressorMixin, BaseEstimator):
             if design.intercept:
                 diagonal[-1] = 0.0
             which = penalties == value
-            coef[:, which], _ = solve_positive(found.hessian + np.diag(diagonal), right[:, which])
+            coef[:, which], _ = solve_positive(hessian + np.diag(diagonal), right[:, which])
         self._keep(design, coef, y)
         self.statistics_ = None
         return self

@@ -16,7 +16,17 @@ from linnet.arrays.elements.core import wrap
 from linnet.models import inputs
 from linnet.models.class_labels import batch_codes, class_weights, encoded
 from linnet.models.design import WIDE, Classes, Design, Model, Rows, column
-from linnet.models.fitting import Request, as_given, check_solver, fit_rows, held_out, no_zeros, stochastic
+from linnet.models.fitting import (
+    Request,
+    all_right,
+    as_given,
+    check_solver,
+    classes_near,
+    fit_rows,
+    held_out,
+    no_zeros,
+    stochastic,
+)
 from linnet.models.glm_base import mean_of
 from linnet.models.proximal import proximal_newton
 from linnet.models.solvers import Progress, Solution, check_finite, lbfgs, newton, warn_of_end, warn_of_rank
@@ -24,7 +34,9 @@ from linnet.models.statistics import Statistics, statistics_of
 from linnet.models.stochastic import Moments, one_epoch
 
 _SEPARABLE = 1e-6
-"""A loss for each row below which the classes are as good as told apart."""
+"""A loss for each row below which the classes are as good as told apart,"""
+_SUSPECT = 0.05
+"""and one below which it is looked whether they are."""
 
 
 class LogisticRegression(ClassifierMixin, BaseEstimator):
@@ -194,10 +206,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         mean = inputs.summed(codes) / design.x.shape[0]
         request = self._request()
         found = fit_rows(design, model, mean, request)
-        apart = (
-            np.isinf(self.C) and self.solver != "sgd" and found.objective <= _SEPARABLE * design.x.shape[0]
-        )
-        self._tell(found, bool(apart))
+        self._tell(found, self._apart(design, found))
         coef = as_given(design, found.coef)
         columns = design.x.shape[1]
         self.coef_ = coef[None, :columns].copy()
@@ -227,6 +236,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         plain = "none" if request.solver == "lbfgs" or not small else "observed"
         first = loss.evaluate(coef, plain)
         check_finite(first, request.label)
+        if first.hessian is not None and design.intercept:
+            coef, first = classes_near(loss, coef, first)
         if request.lasso > 0:
             if not small:
                 raise ValueError(
@@ -238,11 +249,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
             found = lbfgs(loss, coef, penalty, **how)
         else:
             found = newton(loss, coef, penalty, first=first, **how)
-        self._tell(found, np.isinf(self.C) and found.objective <= _SEPARABLE * design.x.shape[0])
+        self._tell(found, self._apart(design, found))
         self._keep_many(design, found)
 
     def _keep_many(self, design: Design, found: Solution) -> None:
-        shaped = found.coef.reshape(len(self.classes_), -1)
+        shaped = as_given(design, found.coef.reshape(len(self.classes_), -1))
         columns = design.x.shape[1]
         self.coef_ = shaped[:, :columns].copy()
         self.intercept_ = shaped[:, columns].copy() if design.intercept else np.zeros(len(shaped))
@@ -275,6 +286,13 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):
         design = self._design(X, codes, self.classes_, sample_weight, offset)
         learn(self, design, 1 if len(self.classes_) == 2 else len(self.classes_))
         return self
+
+    def _apart(self, design: Design, found: Solution) -> bool:
+        """Whether nothing keeps coefficients from growing: no penalty, and every row in its class."""
+        rows = design.x.shape[0]
+        if np.isfinite(self.C) or self.solver == "sgd" or found.objective > _SUSPECT * rows:
+            return False
+        return found.objective <= _SEPARABLE * rows or all_right(design, found.coef, len(self.classes_))
 
     def _end(self, found: Solution) -> None:
         self.n_iter_ = np.array([max(1, found.iterations)], np.int32)

@@ -17,7 +17,7 @@ from scipy import linalg, stats
 from linnet.arrays.expression.builders import filled, recut
 from linnet.kernels.models.families import FAMILIES
 from linnet.models.design import Design, Model, Rows, Vector
-from linnet.models.fitting import Request, as_given, covariance_as_given, fit_rows, forward
+from linnet.models.fitting import Request, as_given, constant, covariance_as_given, fit_rows
 from linnet.tiles import Layout
 
 
@@ -175,7 +175,8 @@ def null_deviance(design: Design, model: Model, mean: float) -> float:
     ones = filled((count, 1), 1.0, np.float64)
     layout = Layout((design.x.layout.boundaries[0], (0, 1)))
     alone = Design(recut(ones, layout), design.y, design.weight, design.offset, intercept=False)
+    start = np.array([constant(design, model.link, mean)])
     if design.offset is None:
-        return float(alone.statistics(model, np.array([forward(model.link, mean)]))[0])
-    request = Request("irls", 1e-10, 100, label="null model", warm=None)
+        return float(alone.statistics(model, start)[0])
+    request = Request("irls", 1e-10, 100, label="null model", warm=start)
     return float(alone.statistics(model, fit_rows(alone, model, mean, request).coef)[0])

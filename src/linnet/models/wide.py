@@ -22,7 +22,7 @@ from linnet.arrays.lowering.evaluate import computed
 from linnet.arrays.namespace import names
 from linnet.errors import LinAlgError
 from linnet.models.design import Design, Model, Vector
-from linnet.models.fitting import Request, forward
+from linnet.models.fitting import Request, constant
 from linnet.models.solvers import Progress, Solution
 
 _TILE = 1024
@@ -102,8 +102,8 @@ def tiled_newton(design: Design, model: Model, mean: float, request: Request) ->
     )
     problem = Tiled(design, model, request.ridge * (weight if request.per_weight else 1.0))
     coef = np.zeros(problem.size)
-    if design.intercept and design.offset is None:
-        coef[-1] = forward(model.link, mean)
+    if design.intercept:
+        coef[-1] = constant(design, model.link, mean)
     if request.warm is not None and len(request.warm) == problem.size:
         coef = request.warm.astype(np.float64)
     progress = Progress(request.verbose, request.max_iter, request.label)

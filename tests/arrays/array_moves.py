@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from array_programs import EVERY, NUMBERS, Call, Dice, tamely
+from array_programs import EVERY, NUMBERS, REAL, Call, Dice, tamely
 from numpy.typing import NDArray
 
 # ---- moves
@@ -116,18 +116,25 @@ def calculus(dice: Dice, a: NDArray[Any]) -> Call:
     return Call(getattr(np, kind), [other], {"mode": dice.pick(["full", "same", "valid"])})
 
 
+def _infinite(a: NDArray[Any]) -> bool:
+    return a.dtype.kind in "fc" and not np.isfinite(a).all()
+
+
 def products(dice: Dice, a: NDArray[Any]) -> Call:
     function = dice.pick([np.matmul, np.dot, np.inner, np.outer, np.tensordot, np.kron, np.vdot, np.multiply])
+    dtypes = NUMBERS
+    if _infinite(a):  # what is infinite, and what NaN, is each BLAS's choice among complex numbers
+        dtypes, function = (REAL, function) if a.dtype.kind == "f" else (NUMBERS, np.multiply)
     last = a.shape[-1:] or ()
     if function in (np.matmul, np.dot):
         shape: tuple[int, ...] = dice.pick([last, (*last, 2), (2, *last, 3)])
     elif function is np.inner:
         shape = dice.pick([last, (2, *last)])
     elif function is np.tensordot:
-        return Call(function, [dice.like(a.shape, special=False)], {"axes": dice.integer(0, a.ndim)})
+        return Call(function, [dice.like(a.shape, dtypes, special=False)], {"axes": dice.integer(0, a.ndim)})
     else:
         shape = a.shape if function in (np.vdot, np.multiply) else dice.shape(0, 2, 3)
-    return Call(function, [dice.like(shape, special=False)])
+    return Call(function, [dice.like(shape, dtypes, special=False)])
 
 
 SPECS = {
@@ -150,13 +157,16 @@ def contractions(dice: Dice, a: NDArray[Any]) -> Call:
     """Letters of the array have its lengths; others are drawn."""
     if a.dtype.kind in "mM":
         return Call(np.copy)
-    spec = dice.pick(SPECS.get(a.ndim, ["...->...", "...i->...", "...,...->..."]))
+    specs = SPECS.get(a.ndim, ["...->...", "...i->...", "...,...->..."])
+    if _infinite(a):  # see products, and what documents say of three factors
+        specs = [each for each in specs if each.count(",") < (a.dtype.kind == "f") + 1]
+    spec = dice.pick(specs)
     first, *rest = spec.split("->")[0].split(",")
     lengths = dict(zip(first, a.shape, strict=False))
     shapes = [a.shape if c == "..." else tuple(lengths.setdefault(l, 2) for l in c) for c in rest]
     return Call(
         lambda x, *others: np.einsum(spec, x, *others),
-        [dice.like(s, special=False) for s in shapes],
+        [dice.like(s, REAL if _infinite(a) else NUMBERS, special=False) for s in shapes],
         {},
         spec,
     )

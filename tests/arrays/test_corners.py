@@ -159,6 +159,11 @@ def test_products_of_durations_are_products_of_their_counts(function: Any, other
     same(function, Pair(DURATIONS[0], 2), Pair(np.arange(3).astype(other), 1))
 
 
+@pytest.mark.parametrize("function", [np.vdot, lambda a, b: np.tensordot(a, b, 0)])
+def test_products_of_two_durations_without_axes(function: Any) -> None:
+    same(function, Pair(np.array(-25, "m8[D]"), -1), Pair(np.array(2, "u2"), -1))
+
+
 @pytest.mark.parametrize("other", ["f8", "u8", "c16"])
 @pytest.mark.parametrize("chunks", [2, 3])
 def test_products_of_durations_that_would_be_objects_are_refused(other: str, chunks: int) -> None:

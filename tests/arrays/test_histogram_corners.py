@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -31,3 +33,15 @@ def test_masks_over_uneven_tiles_leave_no_tile_empty() -> None:
         assert [each.tolist() for each in ln.compute(ln.nonzero((x >= low) & (x <= high)))] == [
             np.flatnonzero(mask).tolist()
         ]
+
+
+@pytest.mark.filterwarnings("ignore:The number of bins estimated may be suboptimal")
+@pytest.mark.parametrize(("dtype", "given"), [("f4", (0, 2)), ("f2", None), ("f2", (0, 2)), ("f8", None)])
+@pytest.mark.parametrize("rule", ["stone", "rice", "sqrt"])
+def test_rules_for_bins_work_in_the_dtype_of_the_elements(dtype: str, given: Any, rule: str) -> None:
+    values = np.array([1, 2, 2, 3, 1.3, 0.1, 2.7], dtype)
+    for data in (values[:4], values):
+        wanted = np.histogram(data, bins=rule, range=given)
+        found = ln.histogram(ln.asarray(data, chunks=3), bins=rule, range=given)
+        for ours, theirs in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(np.asarray(ours), theirs)

@@ -61,17 +61,23 @@ def _by_counts(function: Any, a: Any, b: Any, *others: Any) -> Any:
     return function(*counts, *others).view("m8")
 
 
-def _of_durations(function: F) -> F:
-    """Let a function of two arrays take durations too."""
+def _of_durations(without_axes: bool) -> Callable[[F], F]:
+    """Let a function of two arrays take durations too, those without axes among them or not."""
 
-    @functools.wraps(function)
-    def call(a: Any, b: Any, *others: Any, **keywords: Any) -> Any:
-        pair: list[Any] = [each if isinstance(each, ArrayBase) else wrap(as_node(each)) for each in (a, b)]
-        if "m" not in [each.dtype.kind for each in pair] or not all(each.ndim for each in pair):
-            return function(a, b, *others, **keywords)
-        return _by_counts(functools.partial(function, **keywords), *pair, *others)
+    def mark(function: F) -> F:
+        @functools.wraps(function)
+        def call(a: Any, b: Any, *others: Any, **keywords: Any) -> Any:
+            pair: list[Any] = [
+                each if isinstance(each, ArrayBase) else wrap(as_node(each)) for each in (a, b)
+            ]
+            as_counts = without_axes or all(each.ndim for each in pair)
+            if "m" not in [each.dtype.kind for each in pair] or not as_counts:
+                return function(a, b, *others, **keywords)
+            return _by_counts(functools.partial(function, **keywords), *pair, *others)
 
-    return cast_to("F", call)
+        return cast_to("F", call)
+
+    return mark
 
 
 def _straight(function: Any) -> Any:
@@ -155,7 +161,7 @@ def _finished(node: Node, out: Any = None) -> Any:
 
 
 @chunked(np.tensordot, small=_straight(np.tensordot))
-@_of_durations
+@_of_durations(without_axes=True)
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     """The sum of products over the given axes of both.
 
@@ -230,7 +236,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
 
 
 @chunked(np.dot, small=_straight(np.dot))
-@_of_durations
+@_of_durations(without_axes=False)
 def dot(a: Any, b: Any, out: Any = None) -> Array:
     """NumPy's dot: the last axis of `a` with the last but one of `b`.
 
@@ -265,7 +271,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Array:
 
 
 @chunked(np.inner, small=_straight(np.inner))
-@_of_durations
+@_of_durations(without_axes=False)
 def inner(a: Any, b: Any, /) -> Array:
     """The sum of products over the last axes of both.
 
@@ -317,7 +323,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Array:
 
 
 @chunked(np.vdot, small=_straight(np.vdot))
-@_of_durations
+@_of_durations(without_axes=True)
 def vdot(a: Any, b: Any, /) -> Array:
     """The inner product of all elements; the first array is conjugated.
 

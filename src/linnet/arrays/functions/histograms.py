@@ -56,7 +56,7 @@ def _range(node: Node, given: Any) -> tuple[Any, Any]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
-def _stone(node: Node, bounds: tuple[Any, Any], spread: float) -> float:
+def _stone(node: Node, bounds: tuple[Any, Any], spread: Any) -> Any:
     """The width with the smallest estimated loss, among up to max(100, √n) bins: one pass for all."""
     n = math.prod(node.shape)
     if n <= 1 or spread == 0:
@@ -68,41 +68,41 @@ def _stone(node: Node, bounds: tuple[Any, Any], spread: float) -> float:
     piece = Piece("histograms_tile", (Operand(0, (Along(0),)),), attributes)
     (found,) = computed([folded(blocks((flat,), (piece,), layout, np.intp), "sum", (0,), np.intp)])
     starts = np.cumsum(np.arange(most))
-    losses = [
-        (2 - (n + 1) * float(np.square(found[start : start + bins] / n).sum())) / (spread / bins)
-        for bins, start in enumerate(starts, 1)
-    ]
+    shares = (found[start : start + bins] / n for bins, start in enumerate(starts, 1))
+    losses = [(2 - (n + 1) * each.dot(each)) / (spread / bins) for bins, each in enumerate(shares, 1)]
     return spread / (int(np.argmin(losses)) + 1)
 
 
-def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> float:
-    """The width of bins by a rule, as NumPy words it."""
+def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> Any:
+    """The width of bins by a rule, as NumPy words it, in its dtypes: rounding may make a bin more."""
     n = math.prod(node.shape)
     x = wrap(node)
-    # Not ptp, which is in the dtype of the elements: the distance of two integers need not fit it.
     spread = _distance(*computed([as_node(extreme(x)) for extreme in (reductions.min, reductions.max)]))
 
-    def scott() -> float:
-        return float((24.0 * math.pi**0.5 / n) ** (1.0 / 3.0) * float(reductions.std(x)))
+    def deviation() -> Any:
+        return reductions.std(x).compute()[()]
 
-    def fd() -> float:
+    def scott() -> Any:
+        return (24.0 * math.pi**0.5 / n) ** (1.0 / 3.0) * deviation()
+
+    def fd() -> Any:
         upper, lower = quantile(x, [0.75, 0.25]).compute()
-        return float(2.0 * (upper - lower) / n ** (1.0 / 3.0))
+        return 2.0 * (upper - lower) * n ** (-1.0 / 3.0)
 
-    def sturges() -> float:
-        return spread / (math.log2(n) + 1.0)
+    def sturges() -> Any:
+        return spread / (np.log2(n) + 1.0)
 
-    def doane() -> float:
-        deviation = float(reductions.std(x))
-        if n <= 2 or deviation <= 0:
+    def doane() -> Any:
+        sigma = deviation()
+        if n <= 2 or sigma <= 0:
             return 0.0
-        scale = math.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
-        standard = apply(np.true_divide, apply(np.subtract, x, reductions.mean(x)), deviation)
-        skew = float(reductions.mean(apply(np.power, standard, 3)))
-        return spread / (1.0 + math.log2(n) + math.log2(1.0 + abs(skew) / scale))
+        scale = np.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
+        standard = apply(np.true_divide, apply(np.subtract, x, reductions.mean(x)), sigma)
+        skew = reductions.mean(apply(np.power, standard, 3)).compute()[()]
+        return spread / (1.0 + np.log2(n) + np.log2(1.0 + abs(skew) / scale))
 
     simple = {
-        "sqrt": lambda: spread / math.sqrt(n),
+        "sqrt": lambda: spread / np.sqrt(n),
         "rice": lambda: spread / (2.0 * n ** (1.0 / 3)),
         "sturges": sturges,
         "scott": scott,
@@ -112,16 +112,18 @@ def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> float:
     }
     if rule == "auto":
         # Half the width of the square-root rule keeps the number of bins in bounds.
-        return min(max(fd(), spread / math.sqrt(n) / 2), sturges())
+        return min(max(fd(), spread / np.sqrt(n) / 2), sturges())
     if rule not in simple:
         known = ", ".join([*simple, "auto"])
         raise ValueError(f"{rule!r} is not a valid estimator for `bins`; use one of {known}")
-    return float(simple[rule]())
+    return simple[rule]()
 
 
-def _distance(low: Any, high: Any) -> float:
-    """`high - low` of two numbers, whatever their dtype holds."""
-    return float(high.item() - low.item())
+def _distance(low: Any, high: Any) -> Any:
+    """`high - low` of two numbers: of floats in their dtype, of integers whatever that holds."""
+    if np.asarray(low).dtype.kind == "f" and np.asarray(high).dtype.kind == "f":
+        return np.subtract(high, low)
+    return np.float64(np.asarray(high).item() - np.asarray(low).item())
 
 
 def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any], tuple[Any, Any] | None]:
@@ -140,7 +142,7 @@ def _edges(node: Node, bins: Any, given: Any, weights: Any) -> tuple[NDArray[Any
             width = _width(bins, node, (low, high))
             if width and node.dtype.kind in "iu" and width < 1:
                 width = 1.0
-            count = max(1, math.ceil((float(high) - float(low)) / width)) if width else 1
+            count = max(1, math.ceil(_distance(low, high) / width)) if width else 1
     elif np.ndim(_plain(bins)) == 0:
         try:
             count = int(bins.__index__())

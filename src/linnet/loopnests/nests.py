@@ -18,6 +18,7 @@ from linnet.loopnests.reshaping import reshaped
 from linnet.loopnests.running import Machine
 from linnet.loopnests.statements import Nest
 from linnet.loopnests.vectors import functions
+from linnet.loopnests.waving import wave
 from linnet.programs.grammar import At
 
 UNSET: Any = type("Unset", (), {"__repr__": lambda self: "<unset>"})()
@@ -89,20 +90,34 @@ def run_nest(
 ) -> tuple[Any, ...]:
     """Do what statements say; the values of the names asked for. WholeArrays if they are no nest."""
     made, resolver = resolved(origin, body, lookup)
-    nest, parts = planned(origin, made, resolver)
-    machine = Machine(nest, resolver.objects, resolver.functions, origin, lookup, parts)
-    with np.errstate(all="ignore"):
-        machine.run()
+    waves: list[Machine] = []
+
+    def waved(nest: Nest) -> bool:
+        machine = Machine(nest, resolver.objects, resolver.functions, origin, lookup, ())
+        waves.append(machine)
+        with np.errstate(all="ignore"):
+            return wave(machine, results)
+
+    nest, parts = planned(origin, made, resolver, waved)
+    if parts:
+        machine = Machine(nest, resolver.objects, resolver.functions, origin, lookup, parts)
+        with np.errstate(all="ignore"):
+            machine.run()
+    else:
+        (machine,) = waves
     for key, array in resolver.objects.items():
         if any(each.array == key for statement in nest.statements for each in statement.writes):
             array._node = machine.arrays[key].__node__
     return tuple(_result(machine, resolver, nest, name, lookup) for name in results)
 
 
-def planned(origin: Origin, body: tuple[Stmt, ...], resolver: Resolver) -> tuple[Nest, tuple[Part, ...]]:
+def planned(
+    origin: Origin, body: tuple[Stmt, ...], resolver: Resolver, waved: Callable[[Nest], bool] | None = None
+) -> tuple[Nest, tuple[Part, ...]]:
     """A nest and the order of its parts, after all that can be wrong was looked for.
 
-    Where every loop would have to run step by step, the loops are cut or skewed and looked at again.
+    Where every loop would have to run step by step, `waved` may do it all (there are no parts then); else the
+    loops are cut or skewed and looked at again.
     """
     nest = flattened(origin, body, resolver)
     found = dependences(nest.statements)
@@ -110,6 +125,8 @@ def planned(origin: Origin, body: tuple[Stmt, ...], resolver: Resolver) -> tuple
     try:
         return nest, ordered(nest.statements, found)
     except Recurrence as recurrence:
+        if waved is not None and waved(nest):
+            return nest, ()
         for other in reshaped(body, nest, found, recurrence):
             again = flattened(origin, other, resolver)
             try:

@@ -38,7 +38,7 @@ def limit_of_dtype(dtype: np.dtype[Any]) -> int:
 
 def limit(vector: Vector) -> int:
     """What no value exceeds in size, as far as is known without computing anything."""
-    data = vector.data
+    data: Any = vector.data
     if isinstance(data, ArrayBase):
         return vector.limit or (1 if data.dtype.kind == "b" else _UNKNOWN)
     return max(map(abs, _ends(data)), default=0)

@@ -1,0 +1,227 @@
+/* Recurrences in two loops, along the diagonals of a tile: see `kernels/arrays/waves.py`, which has the same in NumPy.
+ *
+ * A value is a vector of the cells of a diagonal, by rows of the tile. Of each array that is written the last diagonals
+ * are kept, with the cells of the edges that lie on them: so a cell above or to the left is the same vector, moved.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__)
+#define EVERY_MACHINE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define EVERY_MACHINE
+#endif
+
+enum { F64, F32, I64, I32, TRUTH };
+enum { ADD, SUBTRACT, MULTIPLY, DIVIDE, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL,
+       CHOOSE, LEAST, MOST, NEGATIVE, AND, OR, NOT, CAST };
+static const int64_t SIZE[] = {8, 4, 8, 4, 1};
+
+#define EACH(T, U, EXPRESSION)                                                                                 \
+    {                                                                                                          \
+        const T *x = a, *y = b;                                                                                \
+        U *made = out;                                                                                         \
+        for (int64_t k = 0; k < n; k++)                                                                        \
+            made[k] = (U)(EXPRESSION);                                                                         \
+        (void)y;                                                                                               \
+        return 1;                                                                                              \
+    }
+/* Whole numbers wrap around: W is the type without a sign. */
+#define STEPS(NAME, T, W)                                                                                      \
+    EVERY_MACHINE static int NAME(int op, int64_t n, const void *a, const void *b, const void *c, void *out)   \
+    {                                                                                                          \
+        switch (op) {                                                                                          \
+        case ADD: EACH(T, T, (W)x[k] + (W)y[k])                                                                \
+        case SUBTRACT: EACH(T, T, (W)x[k] - (W)y[k])                                                           \
+        case MULTIPLY: EACH(T, T, (W)x[k] * (W)y[k])                                                           \
+        case DIVIDE: EACH(T, T, y[k] == 0 && (T)0.5 == 0 ? 0 : x[k] / y[k])                                    \
+        case LESS: EACH(T, uint8_t, x[k] < y[k])                                                               \
+        case LESS_EQUAL: EACH(T, uint8_t, x[k] <= y[k])                                                        \
+        case GREATER: EACH(T, uint8_t, x[k] > y[k])                                                            \
+        case GREATER_EQUAL: EACH(T, uint8_t, x[k] >= y[k])                                                     \
+        case EQUAL: EACH(T, uint8_t, x[k] == y[k])                                                             \
+        case NOT_EQUAL: EACH(T, uint8_t, x[k] != y[k])                                                         \
+        case LEAST: EACH(T, T, x[k] < y[k] ? x[k] : y[k])                                                      \
+        case MOST: EACH(T, T, x[k] > y[k] ? x[k] : y[k])                                                       \
+        case NEGATIVE: EACH(T, T, -(W)x[k])                                                                    \
+        case CHOOSE: {                                                                                         \
+            const uint8_t *test = c;                                                                           \
+            EACH(T, T, test[k] ? x[k] : y[k])                                                                  \
+        }                                                                                                      \
+        default: return 0;                                                                                     \
+        }                                                                                                      \
+    }
+STEPS(steps_f64, double, double)
+STEPS(steps_f32, float, float)
+STEPS(steps_i64, int64_t, uint64_t)
+STEPS(steps_i32, int32_t, uint32_t)
+
+static int truths(int op, int64_t n, const void *a, const void *b, const void *c, void *out)
+{
+    const uint8_t *test = c;
+    switch (op) {
+    case AND: EACH(uint8_t, uint8_t, x[k] & y[k])
+    case OR: EACH(uint8_t, uint8_t, x[k] | y[k])
+    case NOT: EACH(uint8_t, uint8_t, !x[k])
+    case EQUAL: EACH(uint8_t, uint8_t, x[k] == y[k])
+    case NOT_EQUAL: EACH(uint8_t, uint8_t, x[k] != y[k])
+    case CHOOSE: EACH(uint8_t, uint8_t, test[k] ? x[k] : y[k])
+    default: return 0;
+    }
+}
+
+#define CASTS(NAME, T)                                                                                         \
+    static int NAME(int to, int64_t n, const void *a, void *out)                                               \
+    {                                                                                                          \
+        const void *b = a;                                                                                     \
+        switch (to) {                                                                                          \
+        case F64: EACH(T, double, x[k])                                                                        \
+        case F32: EACH(T, float, x[k])                                                                         \
+        case I64: EACH(T, int64_t, x[k])                                                                       \
+        case I32: EACH(T, int32_t, x[k])                                                                       \
+        default: return 0;                                                                                     \
+        }                                                                                                      \
+    }
+CASTS(cast_f64, double)
+CASTS(cast_f32, float)
+CASTS(cast_i64, int64_t)
+CASTS(cast_i32, int32_t)
+CASTS(cast_truth, uint8_t)
+
+static int step(const int32_t *what, int64_t n, void **values)
+{
+    const int op = what[0], type = what[1], to = what[2];
+    const void *a = values[what[3]], *b = values[what[4]], *c = values[what[5]];
+    void *out = values[what[6]];
+    switch (type) {
+    case F64: return op == CAST ? cast_f64(to, n, a, out) : steps_f64(op, n, a, b, c, out);
+    case F32: return op == CAST ? cast_f32(to, n, a, out) : steps_f32(op, n, a, b, c, out);
+    case I64: return op == CAST ? cast_i64(to, n, a, out) : steps_i64(op, n, a, b, c, out);
+    case I32: return op == CAST ? cast_i32(to, n, a, out) : steps_i32(op, n, a, b, c, out);
+    default: return op == CAST ? cast_truth(to, n, a, out) : truths(op, n, a, b, c, out);
+    }
+}
+
+/* Cells that lie `stride` apart, together; and the other way. */
+static void gather(int64_t size, int64_t n, const char *from, int64_t stride, char *to)
+{
+    for (int64_t k = 0; k < n; k++)
+        if (size == 8)
+            ((uint64_t *)to)[k] = *(const uint64_t *)(from + 8 * stride * k);
+        else if (size == 4)
+            ((uint32_t *)to)[k] = *(const uint32_t *)(from + 4 * stride * k);
+        else
+            to[k] = from[stride * k];
+}
+
+static void scatter(int64_t size, int64_t n, const char *from, char *to, int64_t stride)
+{
+    for (int64_t k = 0; k < n; k++)
+        if (size == 8)
+            *(uint64_t *)(to + 8 * stride * k) = ((const uint64_t *)from)[k];
+        else if (size == 4)
+            *(uint32_t *)(to + 4 * stride * k) = ((const uint32_t *)from)[k];
+        else
+            to[stride * k] = from[k];
+}
+
+typedef struct {
+    int64_t high, wide, size, count;
+    const char *top, *left;
+    char *tile, *rows;
+} State;
+
+/* The memory of a diagonal, with what lies on it of the edges. */
+static char *row_of(const State *s, int64_t diagonal, int64_t height, int64_t width)
+{
+    char *row = s->rows + ((diagonal + 2 * s->count) % s->count) * (s->high + height) * s->size;
+    for (int64_t r = -s->high; r < 0; r++) {
+        const int64_t c = diagonal - r;
+        if (c >= 0 && c < width)
+            memcpy(row + (r + s->high) * s->size, s->top + ((r + s->high) * width + c) * s->size, s->size);
+        else if (c >= -s->wide && c < 0)
+            memcpy(row + (r + s->high) * s->size, s->left + ((r + s->high) * s->wide + c + s->wide) * s->size, s->size);
+    }
+    for (int64_t c = -s->wide; c < 0; c++) {
+        const int64_t r = diagonal - c;
+        if (r >= 0 && r < height)
+            memcpy(row + (r + s->high) * s->size, s->left + ((r + s->high) * s->wide + c + s->wide) * s->size, s->size);
+    }
+    return row;
+}
+
+/* numbers: height, width, states, inputs, reads, constants, steps, first row, first column, values; then for each state
+ * its rows above, columns to the left, type and result; for each input its kind (0: along rows, 1: along columns, 2: both) and type;
+ * for each read the state, how far up and back; the type of each constant. pointers: top, left and tile of each state,
+ * inputs (those along columns backwards), constants. Returns 0 if it cannot be done; nothing is right then. */
+__attribute__((visibility("default"))) int linnet_wave(const int64_t *numbers, const int32_t *steps, char *const *pointers)
+{
+    const int64_t height = numbers[0], width = numbers[1], states = numbers[2], inputs = numbers[3];
+    const int64_t reads = numbers[4], constants = numbers[5], count = numbers[6];
+    const int64_t *of_state = numbers + 10, *of_input = of_state + 4 * states, *of_read = of_input + 2 * inputs;
+    const int64_t *of_constant = of_read + 3 * reads;
+    const int64_t total = numbers[9];
+    void **values = calloc(total + 1, sizeof *values);
+    char *memory = calloc(total * (height + 8), 8);
+    int64_t *down = malloc((height + width + 2) * sizeof *down);
+    State *all = calloc(states, sizeof *all);
+    int done = values && memory && down && all;
+    for (int64_t s = 0; done && s < states; s++) {
+        const int64_t *of = of_state + 4 * s;
+        all[s] = (State){of[0], of[1], SIZE[of[2]], of[0] + of[1] + 1, pointers[3 * s], pointers[3 * s + 1],
+                         pointers[3 * s + 2], NULL};
+        all[s].rows = calloc(all[s].count * (all[s].high + height), all[s].size);
+        done = all[s].rows != NULL;
+        for (int64_t d = -all[s].high - all[s].wide; done && d < 0; d++)
+            row_of(all + s, d, height, width);
+    }
+    if (done) {
+        for (int64_t k = 0; k < height; k++)
+            down[k] = numbers[7] + k;
+        for (int64_t k = 0; k < width; k++)
+            down[height + k] = numbers[8] + width - 1 - k;
+        for (int64_t v = 0; v < total; v++)
+            values[v] = memory + v * (height + 8) * 8;
+        for (int64_t k = 0; k < constants; k++) {
+            const int64_t size = SIZE[of_constant[k]];
+            for (int64_t r = 0; r < height; r++)
+                memcpy((char *)values[2 + inputs + reads + k] + r * size, pointers[3 * states + inputs + k], size);
+        }
+    }
+    for (int64_t diagonal = 0; done && diagonal < height + width - 1; diagonal++) {
+        const int64_t low = diagonal >= width ? diagonal - width + 1 : 0;
+        const int64_t n = (diagonal < height ? diagonal + 1 : height) - low, turned = width - 1 - diagonal + low;
+        const int64_t begin = low * width + diagonal - low;
+        values[0] = down + low;
+        values[1] = down + height + turned;
+        for (int64_t k = 0; k < inputs; k++) {
+            const int64_t size = SIZE[of_input[2 * k + 1]];
+            char *from = pointers[3 * states + k];
+            if (of_input[2 * k] == 2)
+                gather(size, n, from + begin * size, width - 1, values[2 + k]);
+            else
+                values[2 + k] = from + (of_input[2 * k] ? turned : low) * size;
+        }
+        for (int64_t k = 0; k < reads; k++) {
+            const State *s = all + of_read[3 * k];
+            const int64_t up = of_read[3 * k + 1], back = diagonal - up - of_read[3 * k + 2];
+            values[2 + inputs + k] =
+                s->rows + (((back + 2 * s->count) % s->count) * (s->high + height) + low - up + s->high) * s->size;
+        }
+        for (int64_t k = 0; done && k < count; k++)
+            done = step(steps + 7 * k, n, values);
+        for (int64_t s = 0; done && s < states; s++) {
+            char *row = row_of(all + s, diagonal, height, width) + (low + all[s].high) * all[s].size;
+            memcpy(row, values[of_state[4 * s + 3]], n * all[s].size);
+            scatter(all[s].size, n, row, all[s].tile + begin * all[s].size, width - 1);
+        }
+    }
+    for (int64_t s = 0; all && s < states; s++)
+        free(all[s].rows);
+    free(values);
+    free(memory);
+    free(down);
+    free(all);
+    return done;
+}

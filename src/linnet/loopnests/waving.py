@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -272,7 +273,7 @@ class _Wave:
         recipe = Recipe("wave", tuple(names), outputs, only(program), sizes)
         made = made_by(recipe, *nodes)
         for number, key in enumerate(self.states):
-            self.machine.arrays[key][regions[key]] = made[f"I{number}"]
+            self.machine.arrays[key] = _with_rim(self.machine.arrays[key], regions[key], made[f"I{number}"])
 
     def _edges(
         self, array: Any, begin: tuple[int, ...], halo: tuple[int, int], rows: Any, columns: Any
@@ -287,9 +288,9 @@ class _Wave:
             top = array[begin[0] - high : begin[0], right]
         else:
             top = xp.zeros((high, self.lengths[1]), dtype=array.dtype)
-        sizes = [high + after - before for before, after in zip(rows, rows[1:], strict=False)]
+        sizes = [high + after - before for before, after in pairwise(rows)]
         if begin[1] >= wide:
-            above = np.concatenate([np.arange(a - high, b) for a, b in zip(rows, rows[1:], strict=False)])
+            above = np.concatenate([np.arange(a - high, b) for a, b in pairwise(rows)])
             left = array[:, begin[1] - wide : begin[1]][np.maximum(above + begin[0], 0)]
         else:
             left = xp.zeros((sum(sizes), wide), dtype=array.dtype)
@@ -303,6 +304,18 @@ class _Wave:
         data = functions().broadcast_to(functions().asarray(lined_up(found.data, found.axes, axes)), shape)
         cuts = tuple(rows if name == self.names[0] else columns for name in axes)
         return recut(data.__node__, Layout(cuts))
+
+
+def _with_rim(array: Any, region: tuple[slice, slice], inner: Any) -> Any:
+    """An array with a region replaced. The parts stay in their tiles: an assignment would cut them anew."""
+    rows, columns = region
+    for axis, here in ((1, columns), (0, rows)):
+        before: Any = (rows, slice(None, here.start)) if axis else (slice(None, here.start),)
+        after: Any = (rows, slice(here.stop, None)) if axis else (slice(here.stop, None),)
+        parts = [array[before]] * bool(here.start) + [inner]
+        parts += [array[after]] * (here.stop < array.shape[axis])
+        inner = functions().concat(parts, axis=axis) if len(parts) > 1 else inner
+    return wrap(inner.__node__)
 
 
 @dataclass(slots=True)

@@ -57,7 +57,8 @@ def wave(
     rows above; then tiles that are only read, and the values of both loops at the first cell. `halos` says
     how many rows and columns of each are given, `kinds` along which loops the others lie ("i", "j" or "ij"),
     `reads` which array is read, and how far above and to the left. Values are numbered: the two loop
-    variables, the tiles that are read, `reads`, `constants`, then the steps; `results` are those that are written.
+    variables, the tiles that are read, `reads`, `constants`, then the steps; `results` are those that are
+    written.
 
     >>> options = dict(halos=((1, 1),), kinds=(), reads=((0, 1, 0), (0, 0, 1)), constants=())
     >>> one = np.ones((1, 3)), np.ones((4, 1))

@@ -14,6 +14,8 @@ import shlex
 import shutil
 import subprocess
 import sysconfig
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +38,9 @@ def compile_core(root: Path) -> tuple[list[Path], list[str]]:
     compiler = shlex.split(os.environ.get("CC") or "cc")
     if not compiler or not shutil.which(compiler[0]):
         return [], [f"there is no C compiler {shlex.join(compiler)!r}; set CC, or install one"]
-    said = {source: compile_library(compiler, source) for source in sorted(root.glob(SOURCES))}
+    sources = sorted(root.glob(SOURCES))
+    with ThreadPoolExecutor(os.cpu_count()) as several:  # half a minute one after another
+        said = dict(zip(sources, several.map(partial(compile_library, compiler), sources), strict=True))
     built = [source.with_suffix(".so") for source, problem in said.items() if not problem]
     failed = [f"{shlex.join(compiler)} failed on {source.name}: {why}" for source, why in said.items() if why]
     return built, failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -129,6 +130,16 @@ def test_doctor_reports_what_is_here():
     assert result.exit_code == 0, result.output
     for words in ("Python", "cores", "numpy", "scipy", "BLAS", "extra plot", "scratch", "works"):
         assert words in result.output
+
+
+def test_doctor_for_scripts(monkeypatch):
+    found = json.loads(invoke("doctor", "--json").stdout)
+    assert found["works"] is True
+    assert {"Python", "cores", "BLAS", "scratch"} <= {each["label"] for each in found["findings"]}
+    monkeypatch.setattr(doctor, "requirements", lambda: {None: ["no-such-package-here"]})
+    result = invoke("doctor", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["works"] is False
 
 
 def test_doctor_says_what_an_extra_would_add(monkeypatch):

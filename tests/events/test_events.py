@@ -17,6 +17,7 @@ from linnet.events import (
     JobStarted,
     KernelTotal,
     Metrics,
+    PlanMade,
     Progress,
     ProgressBar,
     ProgressLines,
@@ -39,6 +40,7 @@ from linnet.events import (
 
 ONE_OF_EACH = [
     JobStarted("j", 1.0, program="cholesky", tasks=4, workers=2),
+    PlanMade("j", 1.0, text="4 tasks on 2 nodes", moved=800, least=None),
     WorkerStarted("j", 1.0, worker="w0"),
     TaskReady("j", 1.0, task=(0, (0,))),
     TaskStarted("j", 1.0, task=(0, (0,)), kernel="chol", worker="w0"),

@@ -41,6 +41,10 @@ def test_a_bag_from_plan_to_results(tmp_path):
     assert "6 jobs" in said
     assert "no preemption" in said
     assert "deadline 5 h" in said
+    price = json.loads(told("plan", str(path), "--json"))
+    assert price["jobs"] == 6
+    assert price["dollars"]["0.1"] <= price["dollars"]["0.9"]
+    assert price["deadline"] == 5
     said = told("run", str(path))
     assert "done: 6 of 6 jobs done" in said
     folder = str(tmp_path / "sweep.bag")
@@ -48,6 +52,9 @@ def test_a_bag_from_plan_to_results(tmp_path):
     told("results", folder, "-o", str(tmp_path / "rows.csv"))
     rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
     assert [row["result"] for row in rows] == ["0", "0", "1", "1", "2", "2"]
+    assert [row["result"] for row in json.loads(told("results", folder, "--json"))] == [0, 0, 1, 1, 2, 2]
+    now = json.loads(told("status", folder, "--json"))
+    assert (now["state"], now["done"], now["jobs"]) == ("done", 6, 6)
     assert "6 of 6" in told("resume", folder)
     told("cancel", folder)
 

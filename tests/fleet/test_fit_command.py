@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -52,3 +53,19 @@ def test_without_matplotlib_there_is_the_table(data: Path, monkeypatch: pytest.M
 def test_a_file_that_is_not_there(tmp_path: Path):
     done = CliRunner().invoke(app, ["fit", str(tmp_path / "none.csv")])
     assert isinstance(done.exception, FileMissingError)
+
+
+def test_the_table_as_json(tmp_path):
+    data = tmp_path / "lives.csv"
+    rows = [f"{0.5 + n % 7},{'preempted' if n % 3 else 'terminated'}" for n in range(40)]
+    data.write_text("lifetime_h,ended\n" + "\n".join(rows) + "\n")
+    done = CliRunner().invoke(app, ["fit", str(data), "--law", "exponential", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["servers"], found["taken"]) == (40, "exponential")
+    model = Lifetimes.from_csv(data).fit("exponential")
+    assert found["mean"] == pytest.approx(model.mean)
+    assert {each["law"] for each in found["laws"]} >= {"exponential", "weibull"}
+    assert "Law of lifetimes" in model._repr_html_()
+    table = Lifetimes.from_csv(data).table()
+    assert table._repr_html_().count("<tr") == 1 + len(table.rows)

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "docs/notebooks").glob("*.ipynb"))
+START = 900
+"""Seconds that a kernel may take to answer. nbclient gives up after 60 and ends it; on a busy machine importing
+IPython alone can take longer, and then every kernel seemed to die."""
 PAGE = NOTEBOOKS[0].parents[1] / "notebooks.md"
 
 
@@ -31,7 +34,9 @@ def test_a_notebook_shows_progress_below_its_cell(tmp_path):
         "r = ln.map_blocks(slow, ln.ones((24, 2), chunks=(2, 2)), dtype=float).persist(progress=True)"
     )
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
-    NotebookClient(book, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(
+        book, timeout=120, startup_timeout=START, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     shown = [each for each in book.cells[0].outputs if "text/html" in each.get("data", {})]
     assert len(shown) == 1
     assert "finished in" in shown[0]["data"]["text/html"]
@@ -39,6 +44,7 @@ def test_a_notebook_shows_progress_below_its_cell(tmp_path):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.needs("nbclient")
 @pytest.mark.needs("ipykernel")
 @pytest.mark.filterwarnings("ignore")
@@ -48,4 +54,6 @@ def test_a_tutorial_runs(path, tmp_path):
     from nbclient import NotebookClient
 
     book = nbformat.read(path, as_version=4)
-    NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(
+        book, timeout=900, startup_timeout=START, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import stat
 import threading
@@ -117,11 +118,12 @@ def test_jobs_are_listed_and_shown(tmp_path):
 def test_a_bag_is_shown_with_its_cost(tmp_path):
     from linnet.fleet import Bag, Fleet, Local
 
-    bag = Bag("true", {"n": [1, 2, 3]}, folder=tmp_path / "bag")
+    bag = Bag("echo done 3", {"n": [1, 2, 3]}, folder=tmp_path / "bag")
     bag.run(Fleet([Local(2, price=0.1)]))
     (job,) = source_of(str(tmp_path / "bag")).data()["jobs"]
     assert (job["done"], job["tasks"], job["state"]) == (3, 3, "finished")
     assert job["cost"] >= 0
+    assert source_of(str(tmp_path / "bag")).data()["log"][-1][1].endswith("stdout: done 3")
     assert job["bag"] == {
         "jobs": [[str(n), "done", f"n={n + 1}", 0, n] for n in range(3)],
         "axes": ["n"],
@@ -154,6 +156,50 @@ def test_a_port_that_is_taken():
         ln.init(dashbord=True)
 
 
+def test_what_programs_say_is_for_who_has_the_token(tmp_path):
+    logger = logging.getLogger("mine")
+    theirs = logging.FileHandler(tmp_path / "mine.log")
+    logger.addHandler(theirs)
+    with ln.dashboard() as page:
+        assert theirs.stream is not None, "handlers of users stay open"
+        logger.warning("the %s is open", "door")
+        with_token = json.loads(fetched(f"{page.address}data?token={page.token}"))["log"]
+        without = json.loads(fetched(page.address + "data"))["log"]
+    logger.removeHandler(theirs)
+    theirs.close()
+    assert with_token[-1][1] == "warning mine: the door is open"
+    assert "door" not in str(without)
+    assert "token" in str(without)
+    assert not [each for each in logging.getLogger().handlers if type(each).__name__ == "LoggedLines"]
+
+
+def test_a_plan_for_several_nodes_is_shown_with_the_bytes_that_must_move():
+    with ln.init("simulated", cluster=ln.Cluster(nodes=4, workers=1)):
+        x = ln.ones((600, 600), chunks=100)
+        y = ln.zeros((600, 600), chunks=100)
+        (x @ y).persist()
+        plan = ln.plan(x @ y)
+        with ln.dashboard() as page:
+            job = json.loads(fetched(page.address + "data"))["jobs"][-1]
+    assert (job["moved"], job["bound"]) == (plan.bytes_moved, plan.lower_bound)
+    assert job["moved"] >= job["bound"] > 0
+    assert "nodes" in job["plan"]
+    assert "bytes move between nodes" in str(job["log"])
+
+
+def test_the_story_of_a_run_begins_where_it_began():
+    """What is prepared before the first task is a gap at the beginning, not at the end."""
+    with ln.init(workers=2, dashboard=True):
+        factorised(300, 20).persist()
+        job = ln.report().data["jobs"][-1]
+    assert job["spans"]
+    last = max(start + seconds for _, _, start, seconds, _ in job["spans"])
+    assert last <= job["seconds"] + 1e-3
+    assert job["seconds"] - job["samples"][-1][0] < 0.02 + 0.1 * job["seconds"]
+    assert job["source"].startswith("@")
+    assert f"finished after {job['seconds']:.2f} s" in str(job["log"])
+
+
 @pytest.mark.slow
 @pytest.mark.needs("playwright")
 @pytest.mark.needs("chromium")
@@ -164,7 +210,7 @@ def test_in_a_browser(tmp_path):
     flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
     flags += ["--disable-background-networking", "--disable-component-update"]
     problems: list[str] = []
-    with ln.init(workers=2, memory="40 MB", dashboard=True) as session, sync_playwright() as started:
+    with ln.init(workers=2, memory="200 MB", dashboard=True) as session, sync_playwright() as started:
         browser = started.chromium.launch(executable_path="/usr/bin/chromium", args=flags)
         page = browser.new_page(viewport={"width": 1200, "height": 1300})
         page.on("pageerror", lambda error: problems.append(str(error)))
@@ -172,7 +218,7 @@ def test_in_a_browser(tmp_path):
         page.goto(f"{session.dashboard.address}?token={session.dashboard.token}")
         page.wait_for_selector("text=live")
         assert page.locator("#empty").is_visible() or page.locator("#jobs tr").count()
-        factorised(1200, 100).persist()
+        factorised(3000, 200).persist()
         page.wait_for_selector("text=Tiles as they are made", timeout=20_000)
         page.wait_for_function("document.querySelectorAll('#kernels tr').length > 2")
         page.wait_for_timeout(800)
@@ -186,7 +232,7 @@ def test_in_a_browser(tmp_path):
         page.mouse.move(*middle(page, "#timeline"))
         page.mouse.wheel(0, -400)
         assert page.evaluate("view[1] - view[0]") < before[1] - before[0], "the wheel zooms"
-        made = ln.report(tmp_path / "report.html", title="Cholesky of 1200 × 1200")
+        made = ln.report(tmp_path / "report.html", title="Cholesky of 3000 × 3000")
         assert made.data["jobs"]
         page.goto(f"file://{tmp_path}/report.html")
         page.wait_for_function("document.body.dataset.ready === 'yes'")

@@ -24,6 +24,7 @@ import typer
 
 if TYPE_CHECKING:
     from linnet.fleet import Bag, Fleet, Status
+    from linnet.fleet.planning import Plan
 
 bag = typer.Typer(
     help="A bag of jobs on servers that may be taken away: its price before, its rows after.",
@@ -33,16 +34,20 @@ bag = typer.Typer(
 
 File = Annotated[Path, typer.Argument(help="What to run: a YAML or JSON file.")]
 Folder = Annotated[Path, typer.Argument(help="The bag's folder.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 InFolder = Annotated[Path | None, typer.Option(help="Where the bag lives; by default beside its file.")]
 
 
 @bag.command()
 def plan(
-    file: File, hours: Annotated[float | None, typer.Option(help="How long a job takes.")] = None
+    file: File,
+    hours: Annotated[float | None, typer.Option(help="How long a job takes.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Price and time with quantiles, before anything is paid."""
     made, fleet = read_bag(file)
-    typer.echo(made.plan(fleet, hours=hours))
+    found = made.plan(fleet, hours=hours)
+    typer.echo(_json(_plan_facts(found)) if as_json else found)
 
 
 @bag.command()
@@ -66,24 +71,29 @@ def resume(
 
 
 @bag.command()
-def status(folder: Folder) -> None:
+def status(folder: Folder, as_json: AsJson = False) -> None:
     """Progress, cost so far, what is left to pay and to wait, and the risk of the deadline."""
     from linnet.fleet import Bag
 
-    typer.echo(Bag.open(folder).status())
+    found = Bag.open(folder).status()
+    typer.echo(_json(_status_facts(found)) if as_json else found)
 
 
 @bag.command()
 def results(
     folder: Folder,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A CSV file, or .parquet.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """One row for each job: parameters, result, attempts, preemptions, hours, dollars."""
     from linnet.errors import missing_extra
     from linnet.fleet import Bag
 
     table = Bag.open(folder).table()
-    if output is None:
+    if as_json:
+        text = _json([{name: row.get(name) for name in table.columns} for row in table])
+        typer.echo(text) if output is None else output.write_text(text + "\n", encoding="utf-8")
+    elif output is None:
         table.to_csv("/dev/stdout")
     elif output.suffix == ".parquet":
         try:
@@ -103,6 +113,41 @@ def cancel(folder: Folder) -> None:
     found = Bag.open(folder)
     found.cancel()
     typer.echo("the bag was told to end" if found.storage.is_run() else found.status(estimate=False))
+
+
+def _json(data: Any) -> str:
+    """As JSON; what it has no word for as text."""
+    import json
+
+    return json.dumps(data, indent=1, default=str)
+
+
+def _plan_facts(plan: Plan) -> dict[str, Any]:
+    """Quantiles of everything, and the same for what it is compared with."""
+    spreads = {"dollars": plan.cost, "hours": plan.hours, "preemptions": plan.preemptions, "done": plan.done}
+    found: dict[str, Any] = {"jobs": plan.jobs, "deadline": plan.deadline, "budget": plan.budget}
+    for name, spread in spreads.items():
+        quantiles = {str(q): spread.quantile(q) for q in (0.1, 0.5, 0.9)}
+        found[name] = {"mean": spread.mean, **quantiles}
+    found["deadline_risk"] = plan.deadline_risk
+    for name in ("on_demand", "restart_always", "no_preemption"):
+        other: Plan | None = getattr(plan, name)
+        if other is not None:
+            found[name] = {"dollars": other.cost.mean, "hours": other.hours.mean}
+    return found
+
+
+def _status_facts(now: Status) -> dict[str, Any]:
+    names = ("state", "jobs", "done", "failed", "dropped", "stopped", "running", "waiting", "preemptions")
+    found: dict[str, Any] = {name: getattr(now, name) for name in (*names, "servers", "hours", "deadline")}
+    left = None if now.estimate is None else _plan_facts(now.estimate)
+    return {
+        **found,
+        "dollars": now.cost,
+        "reasons": list(now.reasons),
+        "left": left,
+        "deadline_risk": now.deadline_risk,
+    }
 
 
 def _show(now: Status) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import typer
 
@@ -27,10 +29,18 @@ class Finding:
     """Whether it works, but slower than it could."""
 
 
-def doctor() -> None:
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for scripts.")] = False,
+) -> None:
     """Show what is installed here, what each extra would add, and whether the parts work."""
+    sections = (_machine, _packages, _extras, _blas, _kernels, _compiled, _scratch)
+    if as_json:
+        found = [each for section in sections for each in section()]
+        broken = any(each.fault for each in found)
+        typer.echo(json.dumps({"works": not broken, "findings": [asdict(each) for each in found]}, indent=1))
+        raise typer.Exit(int(broken))
     faults, slow = 0, False
-    for section in (_machine, _packages, _extras, _blas, _kernels, _compiled, _scratch):
+    for section in sections:
         for finding in section():
             mark = " (!)" if finding.fault else " (slow)" if finding.slow else ""
             typer.echo(f"{finding.label:<14} {finding.text}{mark}")

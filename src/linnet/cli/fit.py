@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
     from linnet.fleet import FittedModel, Lifetimes
+    from linnet.fleet.comparison import Comparison
 
 
 def fit(
@@ -25,6 +28,9 @@ def fit(
         Path | None,
         typer.Option(help="Where the plot goes; by default beside where you are, named as the data."),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the table as JSON; a plot only where --plot asks for it.")
+    ] = False,
 ) -> None:
     """Fit and compare laws of preemption; print the table and write the plot."""
     from linnet.errors import MissingExtraError
@@ -33,6 +39,11 @@ def fit(
     life = Lifetimes.from_csv(lifetimes, cap=cap, polled=polled)
     table = life.table()
     model = table.model if law is None else life.fit(law)
+    if as_json:
+        typer.echo(json.dumps(_facts(life, table, model), indent=1))
+        if plot is not None:
+            draw(life, model, plot)
+        return
     typer.echo(table)
     typer.echo(f"\n{model}")
     for hours in (1, 6, 12):
@@ -51,6 +62,30 @@ def fit(
         typer.echo(f"\nno plot: {missing}", err=True)
     else:
         typer.echo(f"\nplot: {path}")
+
+
+def _facts(life: Lifetimes, table: Comparison, model: FittedModel) -> dict[str, Any]:
+    """The table and the model, as data."""
+    return {
+        "servers": table.servers,
+        "preempted": table.lost,
+        "cap": life.cap,
+        "taken": model.name,
+        "parameters": {name: float(value) for name, value in asdict(model.law).items()},
+        "mean": float(model.mean),
+        "failure_probability": {str(hours): float(model.failure_probability(hours)) for hours in (1, 6, 12)},
+        "laws": [
+            {
+                "law": row.model.name,
+                "parameters": row.model.size,
+                "aic": row.model.aic,
+                "validation": row.validation,
+                "distance": row.distance,
+                "mean": float(row.model.mean),
+            }
+            for row in table.rows
+        ],
+    }
 
 
 def draw(life: Lifetimes, model: FittedModel, path: Path) -> None:

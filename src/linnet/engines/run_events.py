@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from linnet.engines.execute import Done
 from linnet.events import (
@@ -13,6 +15,7 @@ from linnet.events import (
     JobFinished,
     JobStarted,
     KernelTotal,
+    PlanMade,
     Progress,
     Sink,
     TaskFailed,
@@ -30,6 +33,12 @@ from linnet.events.resident import resident
 from linnet.programs import Call, Task
 from linnet.tiles import TileKey
 
+if TYPE_CHECKING:  # who only computes arrays does not wait for planning
+    from linnet.planning.plan import Plan
+
+JOBS = itertools.count(1)
+"""Numbers for the jobs of this process, whichever engine runs them: the record knows them by name."""
+
 _PROGRESS_EVERY = 0.1
 _OF_THE_END = frozenset({TaskFinished, TileRead, TileWritten, TileDropped})
 """What is told when a task has ended."""
@@ -44,6 +53,7 @@ class Telling:
         self._elsewhere = elsewhere
         self._job = job
         self._begun = time.perf_counter()
+        self._begun_at = time.time()
         self._reported = self._begun
         self._workers: list[str] = []
         self._short_tiles: list[tuple[str, tuple[int, ...]]] = []
@@ -68,11 +78,18 @@ class Telling:
     # ---- the job
 
     def started(self, program: str, tasks: int, workers: int) -> None:
+        """It began when this was made: what was prepared since counts as time of the job."""
         self._look_for_tiles()
         self._workers = [self.worker(slot) for slot in range(workers)] if self._events.wanted else []
-        self._emit(JobStarted, program, tasks, workers)
+        if self.wants(JobStarted):
+            self._events.emit(JobStarted(self._job, self._started_at(), program, tasks, workers))
         for worker in self._workers:
             self._emit(WorkerStarted, worker)
+
+    def planned(self, plan: Plan) -> None:
+        """The plan that tasks follow, where there are several nodes."""
+        if self.wants(PlanMade) and plan.cluster.count > 1:
+            self._emit(PlanMade, plan.explain(), int(plan.bytes_moved), plan.lower_bound)
 
     def finished(self, done: int, tasks: int) -> None:
         self._end(done, tasks)
@@ -122,6 +139,9 @@ class Telling:
     def _memory(self) -> int:
         """Memory of the process, where tasks run in it."""
         return 0 if self._elsewhere else resident()
+
+    def _started_at(self) -> float:
+        return self._begun_at
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begun

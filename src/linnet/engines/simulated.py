@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 import itertools
-import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.execute import Done
 from linnet.engines.lifetime import Lifetime
 from linnet.engines.remote_tiles import writeable
-from linnet.engines.run_events import Telling
+from linnet.engines.run_events import JOBS, Telling
 from linnet.engines.task_memory import check_memory
 from linnet.errors import InputError, LinnetError
 from linnet.events import Event, Events, Sink, TaskReady
@@ -37,7 +36,6 @@ from linnet.programs import BoundProgram, Call, Out, Task
 from linnet.programs.shapes import Shapes, operands
 from linnet.tiles import Index, Tile, TiledArray, TileKey
 
-_jobs = itertools.count(1)
 _NODES = 4
 
 
@@ -129,7 +127,7 @@ class Simulated:
         check_reach(bound, inputs)
         plan = self.plan(bound, inputs)
         check_memory(plan)
-        telling = _Virtual(Events() if events is None else events, f"{bound.program.name}-{next(_jobs)}")
+        telling = _Virtual(Events() if events is None else events, f"{bound.program.name}-{next(JOBS)}")
         run = _Run(plan, inputs, out or {}, telling)
         outputs, self.last = run.outcome(), run.simulation()
         return outputs
@@ -158,7 +156,6 @@ class _Virtual(Telling):
 
     def __init__(self, events: Sink, job: str) -> None:
         super().__init__(events, job, elsewhere=True)
-        self._began = time.time()
         self.clock = 0.0
 
     def _seconds(self) -> float:
@@ -166,7 +163,7 @@ class _Virtual(Telling):
 
     def _emit(self, kind: type[Event], *fields: object) -> None:
         if kind in self._events.wanted:
-            self._events.emit(kind(self._job, self._began + self.clock, *fields))
+            self._events.emit(kind(self._job, self._begun_at + self.clock, *fields))
 
 
 class _Node:
@@ -234,6 +231,7 @@ class _Run:
         """Run all tasks, and return the outputs or raise what went wrong."""
         tell, total = self._tell, self._work.count
         tell.started(self._bound.program.name, total, self._plan.cluster.workers)
+        tell.planned(self._plan)
         self._tell_ready(task for task in range(total) if not self._waiting[task])
         # Of tasks that start at the same moment, those come first that others wait for.
         place = np.empty(total, np.int64)

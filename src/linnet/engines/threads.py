@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -16,7 +15,7 @@ from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.lifetime import Kept, Lifetime
 from linnet.engines.mapped_tiles import Scratch, mapped_zeros
 from linnet.engines.run import Run
-from linnet.engines.run_events import Telling
+from linnet.engines.run_events import JOBS, Telling
 from linnet.engines.worker_blas import blas_threads
 from linnet.errors import InputError
 from linnet.events import Events, Sink
@@ -24,8 +23,6 @@ from linnet.machine import large_arrays
 from linnet.machine.allocator import freed_at_once
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, amount, count, human
-
-_jobs = itertools.count(1)
 
 
 class Threads:
@@ -112,7 +109,7 @@ class Threads:
         self.check()
         check_inputs(bound, inputs)
         check_out(bound, out or {})
-        telling = Telling(Events() if events is None else events, f"{bound.program.name}-{next(_jobs)}")
+        telling = Telling(Events() if events is None else events, f"{bound.program.name}-{next(JOBS)}")
         budget = None
         if self.memory is not None:
             budget = Budget(self.memory, Scratch(self.scratch), Scratch(self.scratch))

@@ -19,12 +19,15 @@ from linnet.events.types import (
     JobFinished,
     JobStarted,
     KernelTotal,
+    PlanMade,
     Progress,
     TaskFailed,
     TaskFinished,
     TileDropped,
     TilesWritten,
     TileWritten,
+    WorkerStarted,
+    WorkerStopped,
 )
 
 _JOBS = 200
@@ -36,6 +39,8 @@ _ALL_TASKS = 200_000
 _SAMPLES = 600
 """Looks at a job that are kept."""
 _FAILURES = 200
+_LINES = 400
+"""Lines of the log of a job that are kept."""
 _TILES = 250_000
 """Tiles of a job whose state is kept."""
 
@@ -77,6 +82,10 @@ class JobRecord:
         default_factory=dict[str, dict[tuple[int, ...], int]]
     )
     """How often each tile of each array was written; minus that where it was dropped."""
+    plan: PlanMade | None = None
+    """The plan that its tasks follow, on several nodes."""
+    log: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
+    """What happened, when: workers that came and went, failures, the end."""
     about: dict[str, Any] = field(default_factory=dict[str, Any])
     """What is known besides: engine, budget, …"""
     _totals: bool = False
@@ -119,15 +128,30 @@ class JobRecord:
             case KernelTotal():
                 self._totals = True
                 self.kernels[event.kernel] = (event.tasks, event.seconds)
+            case PlanMade():
+                self.plan = event
+                least = "" if event.least is None else f"; the least possible is {event.least:,}"
+                self._line(event, f"a plan was made: {event.moved:,} bytes move between nodes{least}")
+            case WorkerStarted():
+                self._line(event, f"{event.worker} began to work")
+            case WorkerStopped():
+                self._line(event, f"{event.worker} stopped")
             case TaskFailed():
+                self._line(event, f"{event.kernel} {event.task} failed on {event.worker}: {event.error}")
                 if len(self.failures) < _FAILURES:
                     self.failures.append((event.at, str(event.task), event.kernel, event.error))
             case JobFinished() | JobFailed() | JobCancelled():
                 self.state = {JobFinished: "finished", JobFailed: "failed"}.get(type(event), "cancelled")
                 self.seconds = event.seconds
                 self.error = event.error if isinstance(event, JobFailed) else ""
+                self._line(event, f"{self.state} after {event.seconds:.2f} s {self.error}".rstrip())
             case _:
                 pass
+
+    def _line(self, event: Event, text: str) -> None:
+        self.log.append((event.at, text))
+        if len(self.log) > _LINES:
+            del self.log[_LINES // 4 : _LINES // 2]  # how it began and how it stands are kept
 
     def _tile(self, array: str, index: tuple[int, ...]) -> None:
         tiles = self.written.setdefault(array, {})

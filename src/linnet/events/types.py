@@ -4,7 +4,7 @@ Engines emit these; progress bars, metrics, recordings and reports are made from
 from nothing else, so they work for every engine, and for a recording as for a live run.
 Tasks and tiles appear as plain tuples and names: this room knows no other.
 
-    Job      JobStarted, Progress, KernelTotal, then one of JobFinished, JobFailed, JobCancelled
+    Job      JobStarted, PlanMade, Progress, KernelTotal, then one of JobFinished, JobFailed, JobCancelled
     Worker   WorkerStarted, WorkerStopped
     Task     TaskReady, TaskStarted, then one of TaskFinished, TaskFailed
     Tile     TileRead, TileWritten, TilesWritten, TileDropped
@@ -40,6 +40,18 @@ class JobStarted(Event):
     """How many tasks it has."""
     workers: int
     """How many workers it starts with."""
+
+
+@record
+class PlanMade(Event):
+    """Tasks of the job follow a plan for several nodes."""
+
+    text: str
+    """The plan in a few lines, with what other policies would cost."""
+    moved: int
+    """Bytes that it moves between nodes."""
+    least: int | None
+    """Bytes that any plan would move; None: not known."""
 
 
 @record
@@ -220,6 +232,7 @@ class TileDropped(Event):
 
 JOB_EVENTS: tuple[type[Event], ...] = (
     JobStarted,
+    PlanMade,
     Progress,
     KernelTotal,
     JobFinished,

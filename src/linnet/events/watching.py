@@ -15,6 +15,7 @@ from linnet.events.record import Record
 from linnet.events.showing import hub_of_display
 from linnet.events.types import (
     JOB_EVENTS,
+    WORKER_EVENTS,
     Event,
     JobStarted,
     TaskFailed,
@@ -36,7 +37,7 @@ _recording: list[object] = []
 """Those who want tiles to be recorded."""
 _OF_JOBS = frozenset({*JOB_EVENTS, TaskFailed})
 _OF_TASKS = _OF_JOBS | {TaskFinished}
-_OF_TILES = _OF_TASKS | {TileWritten, TilesWritten}
+_OF_TILES = _OF_TASKS | {TileWritten, TilesWritten, *WORKER_EVENTS}
 
 
 class RunSink:

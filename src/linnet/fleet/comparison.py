@@ -17,6 +17,7 @@ from linnet.fleet.fitting import FAMILIES, fit_family, log_likelihoods
 from linnet.fleet.laws import Floats
 from linnet.fleet.model import FittedModel, Model
 from linnet.fleet.observations import Observations
+from linnet.reports.html_facts import table_as_html
 
 FOLDS = 10
 A_PARAMETER = 5
@@ -75,6 +76,18 @@ class Comparison:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        title = f"{self.servers:,} servers, {self.lost:,} of them preempted before any cap"
+        columns = ["law", "parameters", "AIC", "10-fold log L", "to Kaplan-Meier", "mean h"]
+        rows = [
+            [
+                row.model.name, str(row.model.size), f"{row.model.aic:.1f}", f"{row.validation:.4f}",
+                f"{row.distance:.4f}", f"{row.model.mean:.3g}",
+            ]
+            for row in self.rows
+        ]  # fmt: skip
+        return table_as_html(title, columns, rows, marked=self.rows.index(self.chosen))
 
 
 def fitted(name: str, data: Observations, cap: float | None) -> tuple[FittedModel, Floats]:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from linnet.errors import InputError
 from linnet.fleet.laws import Floats, Law
+from linnet.reports.html_facts import facts_as_html
 
 if TYPE_CHECKING:
     from linnet.fleet.checkpoints import CheckpointPlan
@@ -289,6 +290,17 @@ class FittedModel(Model):
     def aic(self) -> float:
         """Akaike's criterion, 2k − 2 log L: the smaller the better."""
         return 2 * self.size - 2 * self.log_likelihood
+
+    def _repr_html_(self) -> str:
+        told = {
+            "law": repr(self.law),
+            "cap": "none" if self.cap is None else f"{self.cap:g} h",
+            "mean": f"{self.mean:.3g} h",
+            "fitted to": f"{self.servers:,} servers",
+            "AIC": f"{self.aic:.1f}",
+            "a job of 6 h on a fresh server fails with probability": f"{self.failure_probability(6):.3f}",
+        }
+        return facts_as_html("Law of lifetimes", told)
 
     def _log_survival(self, t: Floats) -> Floats:
         return self.law.log_survival(t)

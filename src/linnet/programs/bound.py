@@ -261,6 +261,12 @@ class BoundProgram:
         values += [f"{n}=<{len(self.tables[n])} entries>" for n in self.program.tables]
         return f"{self.program.name}.bind({', '.join(values)})"
 
+    def _repr_html_(self) -> str:
+        from linnet.reports.html_facts import facts_as_html
+
+        told = {"sizes": ", ".join(f"{name} = {size:,}" for name, size in self.sizes.items())}
+        return facts_as_html(f"Bound program {self.program.name}", {**told, "tasks": f"{self.count():,}"})
+
 
 def _bound_values(
     program: TileProgram, given: Mapping[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
+from html import escape
 from itertools import product
 from typing import TYPE_CHECKING, Any, overload
 
@@ -244,6 +245,15 @@ class TileProgram:
 
     def __repr__(self) -> str:
         return show_program(self.tree)
+
+    def _repr_html_(self) -> str:
+        from linnet.reports.html_facts import facts_as_html
+
+        proof = (
+            "single assignment and writes before reads, for all sizes" if self.proven else "not for all sizes"
+        )
+        told = {"proved": proof, "as data": f"{len(self.to_bytes()):,} bytes"}
+        return f"{facts_as_html(f'Tile program {self.name}', told)}<pre>{escape(repr(self))}</pre>"
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Lazy arrays: the outputs of the program on arrays, given by position (the `In` parameters in their

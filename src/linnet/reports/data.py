@@ -64,6 +64,10 @@ def described(
             ]
             for each in job.samples
         ],
+        "log": [[round(at - job.begun, 3), text] for at, text in job.log],
+        "plan": job.plan.text if job.plan else "",
+        "moved": job.plan.moved if job.plan else None,
+        "bound": job.plan.least if job.plan else None,
         "failures": [[at - job.begun, task, kernel, error] for at, task, kernel, error in job.failures],
         "retries": job.retries,
         "tiles": [_matrix(name, tiles) for name, tiles in _pictured(job)],

@@ -3,7 +3,27 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def table_as_html(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, marked: int = -1
+) -> str:
+    """A table with a headline; one of its rows may be marked.
+
+    >>> "<td>1</td>" in table_as_html("Laws", ["AIC"], [["1"]]).replace(" style='text-align:left'", "")
+    True
+    """
+    left = " style='text-align:left'"
+    head = "".join(f"<th{left}>{html.escape(each)}</th>" for each in columns)
+    body = "".join(
+        f"<tr{' style=font-weight:bold' if place == marked else ''}>"
+        + "".join(f"<td{left}>{html.escape(each)}</td>" for each in row)
+        + "</tr>"
+        for place, row in enumerate(rows)
+    )
+    whole = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f"<div><b>{html.escape(title)}</b><table>{whole}</table></div>"
 
 
 def facts_as_html(title: str, facts: Mapping[str, str], share: float | None = None) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _MANY = 300_000
 """Tasks of the largest program of which operations are counted."""
+_TEXT = 6_000
+"""Letters of a program that are shown."""
 _SIDE = 512
 """Side of the matrices whose product says how fast the machine is."""
 
@@ -119,6 +121,9 @@ def known_of(job: JobRecord) -> dict[str, Any]:
         return about["known"]
     ran = about.get("ran")
     found: dict[str, Any] = {}
+    program = ran.program() if ran is not None else None
+    if program is not None:
+        found["source"] = _cut(repr(program))
     try:
         work = ran.workload() if ran is not None and job.tasks <= _MANY else None
     except Exception:  # a program whose kernels declare too little; its report has fewer numbers
@@ -135,6 +140,11 @@ def known_of(job: JobRecord) -> dict[str, Any]:
         about["known"] = found
         about.pop("ran", None)
     return found
+
+
+def _cut(text: str) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= _TEXT else text[:_TEXT] + "\n…"
 
 
 @cache

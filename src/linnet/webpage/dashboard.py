@@ -22,7 +22,12 @@ class Dashboard:
         self, *, host: str = "127.0.0.1", port: int = 0, known: Callable[[Any], dict[str, Any]] | None = None
     ) -> None:
         name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
-        self._server = Server(ThisProcess(f"{name} ({os.getpid()})", known), host=host, port=port)
+        self._source = ThisProcess(f"{name} ({os.getpid()})", known)
+        try:
+            self._server = Server(self._source, host=host, port=port)
+        except BaseException:
+            self._source.close()
+            raise
         self._stop = record_tiles()
         self._closed = False
         register("session", f"{name} ({os.getpid()})", self.address)
@@ -44,6 +49,7 @@ class Dashboard:
             self._stop()
             forget(self.address)
             self._server.close()
+            self._source.close()
 
     def __enter__(self) -> Dashboard:
         return self

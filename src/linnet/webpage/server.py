@@ -37,8 +37,14 @@ class Server:
         self._host, self._open = host, host in _LOCAL
         self._ended = False
         self._socket = _bound(host, port)
+        # Without `log_config=None` it would close the handlers of all loggers of the process.
         self._config = uvicorn.Config(
-            self._app(), log_level="error", lifespan="off", timeout_graceful_shutdown=1, ws="none"
+            self._app(),
+            log_config=None,
+            log_level="error",
+            lifespan="off",
+            timeout_graceful_shutdown=1,
+            ws="none",
         )
         self._server = uvicorn.Server(self._config)
         self._thread = threading.Thread(target=self._serve, name="linnet-dashboard", daemon=True)
@@ -77,9 +83,8 @@ class Server:
                 host = request.headers.get("host", "").rsplit(":", 1)[0]
                 if self._open and host not in _LOCAL:
                     return JSONResponse({"said": f"{host!r} is not this dashboard"}, 421)
-                given = request.headers.get("x-linnet-token") or request.query_params.get("token", "")
                 needs = changes or not self._open
-                if needs and not hmac.compare_digest(given.encode(), self.token.encode()):
+                if needs and not self._trusted(request):
                     return JSONResponse({"said": "the token is missing, or wrong"}, 403)
                 return await answer(request)
 
@@ -89,7 +94,8 @@ class Server:
             return HTMLResponse(html_page("Linnet", None, asset("live.js")))
 
         async def data(request: Any) -> Any:
-            return JSONResponse(await asyncio.to_thread(self._data, request.query_params.get("source", "")))
+            source = request.query_params.get("source", "")
+            return JSONResponse(await asyncio.to_thread(self._data, source, self._trusted(request)))
 
         async def stream(request: Any) -> Any:
             source = request.query_params.get("source", "")
@@ -111,17 +117,25 @@ class Server:
             ]
         )
 
+    def _trusted(self, request: Any) -> bool:
+        """Whether who asks has the token."""
+        given = request.headers.get("x-linnet-token") or request.query_params.get("token", "")
+        return hmac.compare_digest(given.encode(), self.token.encode())
+
     async def _pictures(self, source: str, request: Any) -> AsyncIterator[str]:
         while not self._ended and not await request.is_disconnected():
-            found = await asyncio.to_thread(self._data, source)
+            found = await asyncio.to_thread(self._data, source, self._trusted(request))
             yield f"data: {json.dumps(found, separators=(',', ':'))}\n\n"
             await asyncio.sleep(_EVERY)
 
-    def _data(self, source: str) -> dict[str, Any]:
+    def _data(self, source: str, trusted: bool) -> dict[str, Any]:
+        """What is shown; what programs wrote only to who has the token: others of this machine may look."""
         try:
             found = self._found(source).data()
         except (LinnetError, OSError) as error:
             return {"problem": str(error), "title": "Linnet", "jobs": []}
+        if not trusted and found.get("log"):
+            found["log"] = [["", "What programs wrote is shown with the token, printed at the start."]]
         return found
 
     def _found(self, source: str) -> Source:

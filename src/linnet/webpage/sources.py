@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -12,12 +13,17 @@ from linnet.errors import InputError
 from linnet.events.watching import RECORD
 from linnet.reports import described
 from linnet.reports.registry import entries
+from linnet.webpage.log_lines import LoggedLines, clock, tail
 
 _SPANS = 4_000
 """Tasks of a run that are drawn live; a report has more of them."""
+_ATTEMPTS, _PATIENCE = 4, 3.0
+"""How often a run is interrupted, and seconds in which it should then end."""
 _FULL = 3
 """Runs that are sent with all they have."""
 _BAG_JOBS = 5_000
+_BAG_LOGS = 8
+"""Attempts whose words are shown: the latest."""
 
 
 class Source(Protocol):
@@ -38,6 +44,11 @@ class ThisProcess:
     def __init__(self, name: str, known: Callable[[Any], dict[str, Any]] | None = None) -> None:
         """`known` tells more of a job: operations, bounds."""
         self._name, self._known = name, known
+        self._logged = LoggedLines()
+
+    def close(self) -> None:
+        """Hear no loggers any more."""
+        self._logged.close()
 
     def data(self) -> dict[str, Any]:
         jobs = RECORD.jobs
@@ -51,11 +62,19 @@ class ThisProcess:
                 brief = described(job, spans=0, recent=True)
                 brief.update(samples=brief["samples"][-1:], tiles=[])
                 shown.append(brief)
-        return {"title": self._name, "sub": "this session, live", "jobs": shown}
+        logged = self._logged.lines()
+        return {"title": self._name, "sub": "this session, live", "jobs": shown, "log": logged}
 
     def cancel(self) -> str:
-        """As Ctrl-C does it."""
-        _thread.interrupt_main()
+        """As Ctrl-C does it; again where that was lost, in a callback whose errors Python drops."""
+        running = [each for each in RECORD.jobs if each.state == "running"]
+        for _ in range(_ATTEMPTS):
+            _thread.interrupt_main()
+            patience = time.monotonic() + _PATIENCE
+            while time.monotonic() < patience and all(each.state == "running" for each in running):
+                time.sleep(0.02)
+            if not running or any(each.state != "running" for each in running):
+                break
         return "the running computation was interrupted, as by Ctrl-C"
 
 
@@ -111,9 +130,23 @@ class OneBag:
             "begun": self._begun, "seconds": status.hours * 3600 if status.state == "done" else None,
             "budget": None, "kernels": [], "names": [], "lanes": [], "spans": [], "folded": 0, "untold": 0,
             "samples": self._samples, "failures": [], "retries": status.preemptions, "tiles": [],
-            "cost": status.cost, "bag": self._map(), "notes": [["status", str(status)]],
+            "cost": status.cost, "bag": self._map(), "notes": [["status", str(status)]], "log": [],
         }  # fmt: skip
-        return {"title": f"Bag {job['program']}", "sub": str(self._bag.folder), "jobs": [job]}
+        told = {"title": f"Bag {job['program']}", "sub": str(self._bag.folder), "jobs": [job]}
+        return {**told, "log": self._words()}
+
+    def _words(self) -> list[list[str]]:
+        """What the latest attempts wrote, each with when it wrote last."""
+        found: list[tuple[float, str]] = []
+        for place in (Path(self._bag.folder) / "attempts").glob("*/std*"):
+            with suppress(OSError):
+                seen = place.stat()
+                if seen.st_size:
+                    found.append((seen.st_mtime, str(place)))
+        return [
+            [clock(at), f"attempt {Path(path).parent.name}, {Path(path).name}: {tail(Path(path)).rstrip()}"]
+            for at, path in sorted(found)[-_BAG_LOGS:]
+        ]
 
     def _map(self) -> dict[str, Any]:
         """Each job of the bag (name, state, parameters, row, column), arranged by two of its parameters."""

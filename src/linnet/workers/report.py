@@ -20,6 +20,8 @@ from linnet.workers.ledger import SLOW, Status, WorkerInfo
 from linnet.workers.provisioner import Sample
 from linnet.workers.spec import JobSpec
 
+_LINES = 400
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -85,6 +87,7 @@ class Report:
             "engine": "stateless workers",
             "marks": [[mark.at - begin, mark.text] for mark in self.marks],
             "hits": int(facts.get("bytes_hit", 0)),
+            "log": self._log(begin),
             "retries": max(status.begun - status.done, 0),
         }
         return {
@@ -93,6 +96,18 @@ class Report:
             "notes": [list(each) for each in self.notes],
             "jobs": [described(record, extra)],
         }
+
+    def _log(self, begin: float) -> list[list[Any]]:
+        """Workers that came and went, and what happened to the job."""
+        lines = [(mark.at, mark.text) for mark in self.marks]
+        for each in self.workers:
+            where = f" on {each.host}" if each.host else ""
+            lines.append((each.started, f"{each.name} began to work{where}"))
+            if each.left or self.status.now - each.beat > self.spec.options.lease:
+                lines.append((each.beat, f"{each.name} {self._end(each)}"))
+        if self.status.reason:
+            lines.append((self.status.last or self.status.now, self.status.reason))
+        return [[round(at - begin, 3), text] for at, text in sorted(lines)[-_LINES:]]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page, and its data beside it; or the data, or a picture, by the ending of the path."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -22,6 +21,7 @@ from linnet.engines.engine import Outputs, check_inputs, check_out
 from linnet.engines.lifetime import Kept, Lifetime
 from linnet.engines.remaking import Origin
 from linnet.engines.remote_tiles import RemoteOutputs, RemoteTiles
+from linnet.engines.run_events import JOBS
 from linnet.errors import JobError
 from linnet.events import Events, Sink
 from linnet.planning.choosing import check_policy, choose
@@ -31,7 +31,6 @@ from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, TileKey
 
-_jobs = itertools.count(1)
 _FRESH = 1.0
 """Seconds for which a look at the cluster is good enough to choose tiles by; runs look again."""
 _AGAIN = 3
@@ -200,12 +199,12 @@ class Driven(ABC):
         out: Mapping[str, TiledArray],
         events: Sink,
     ) -> RemoteOutputs:
-        job = f"{bound.program.name}-{next(_jobs)}"
+        job = f"{bound.program.name}-{next(JOBS)}"
         nodes = self._nodes()
         planned = self._planned(bound, inputs, nodes)
         work = planned.work
         crew = self._crew(job, brief(bound, inputs, self._pickled), nodes)
-        telling = Reports(events, job, work, _calls(work))
+        telling = Reports(events, job, work, _calls(work), planned.plan)
         return Drive(work, planned.assignment, inputs, out, crew, telling, self._life).outcome()
 
     def _homes(self, inputs: Mapping[str, TiledArray], nodes: Sequence[str]) -> dict[TileKey, int]:

@@ -18,6 +18,7 @@ from linnet.events import (
     TileRead,
     TileWritten,
 )
+from linnet.planning.plan import Plan
 from linnet.planning.workload import Workload
 from linnet.programs import Call, Task
 
@@ -27,9 +28,17 @@ _OF_TASKS = (TaskReady, TaskStarted, TaskFinished, TileRead, TileWritten)
 class Reports(Telling):
     """The events of one job, made from reports."""
 
-    def __init__(self, events: Sink, job: str, work: Workload, call: Callable[[int], Call]) -> None:
+    def __init__(
+        self,
+        events: Sink,
+        job: str,
+        work: Workload,
+        call: Callable[[int], Call],
+        plan: Plan | None = None,
+    ) -> None:
+        """`plan` None: placing is left to the engine below."""
         super().__init__(events, job, elsewhere=True)
-        self._work, self._call = work, call
+        self._work, self._call, self._plan = work, call, plan
         self._when: float | None = None
         self._waiting: list[int] | None = None
         self._lanes: dict[tuple[int, str], int] = {}
@@ -39,6 +48,8 @@ class Reports(Telling):
         self._slots = [sum(nodes[:place]) for place in range(len(nodes))]
         self._workers_of = nodes
         self.started(self._work.bound.program.name, self._work.count, sum(nodes))
+        if self._plan is not None:
+            self.planned(self._plan)
         if self.wants(TaskReady):
             waiting: list[int] = self._work.tasks.in_degree.tolist()
             self._waiting = waiting

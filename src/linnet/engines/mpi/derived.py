@@ -19,6 +19,7 @@ from linnet.planning.accounting import Transfers, transfers
 from linnet.planning.choosing import choose
 from linnet.planning.cluster import Cluster
 from linnet.planning.placement import Placement
+from linnet.planning.plan import Plan
 from linnet.planning.workload import Numbers, Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import TiledArray, human
@@ -47,6 +48,8 @@ class Derived:
     """The kernel calls of tasks."""
     peaks: Numbers
     """Bytes of tiles that the plan expects on each rank at once."""
+    plan: Plan | None
+    """The plan itself, at the root, which tells of it."""
     checksum: int
     """Of the plan; ranks whose sums differ would wait for one another for ever."""
 
@@ -74,6 +77,7 @@ def derive(problem: Problem, rank: int) -> Derived:
         share(work, order, placement, moving, left, rank),
         Calls.of(bound),
         plan.peak_memory,
+        plan if rank == 0 else None,
         _checksum(placement, moved),
     )
 

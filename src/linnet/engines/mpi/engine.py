@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import itertools
 import os
 import platform
 import signal
@@ -32,6 +31,7 @@ from linnet.engines.mpi.peers import Peers
 from linnet.engines.mpi.root import Held, Root
 from linnet.engines.mpi.root_part import RootPart
 from linnet.engines.remote_tiles import RemoteTiles
+from linnet.engines.run_events import JOBS
 from linnet.engines.threads import available_cores
 from linnet.errors import DISTRIBUTION, InputError, JobError
 from linnet.events import Events, Sink
@@ -42,7 +42,6 @@ from linnet.planning.workload import Workload
 from linnet.programs import BoundProgram
 from linnet.tiles import Index, Tile, TiledArray, TileKey, amount, count, human
 
-_jobs = itertools.count(1)
 _lock = threading.Lock()
 _root: tuple[Root, list[int]] | None = None
 
@@ -148,7 +147,7 @@ class MPI:
     ) -> Order:
         modules, code = code_of(bound) if self.cluster.count > 1 else ((), b"")
         return Order(
-            job=f"{bound.program.name}-{next(_jobs)}",
+            job=f"{bound.program.name}-{next(JOBS)}",
             wanted=news.names(events.wanted),
             placed=placed,
             errors={name: str(value) for name, value in np.geterr().items()},

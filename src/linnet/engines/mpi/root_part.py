@@ -97,6 +97,8 @@ class RootPart(Part):
         """Do the run; its outputs, or what went wrong."""
         work, tell = self.derived.work, self._tell
         tell.started(work.bound.program.name, self._tasks, self.derived.cluster.workers)
+        if self.derived.plan is not None:
+            tell.planned(self.derived.plan)
         self._in_order.begin()
         try:
             self.work.begin(present)

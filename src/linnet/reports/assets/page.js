@@ -114,7 +114,7 @@ function render() {
   if (used) tiles.push([(100 * used / (wall * Math.max(j.workers, 1))).toFixed(0) + " %", "of the workers' time in kernels"]);
   if (j.flops) tiles.push([(j.flops * j.done / j.tasks / wall / 1e9).toFixed(1) + " GFLOP/s", DATA.peak ? "of " + (DATA.peak / 1e9).toFixed(0) + " that a matrix product reaches" : "operations a second"]);
   if (last[5] || last[6]) tiles.push([bytes((last[5] || 0) + (last[6] || 0)), "read and written" + (j.least ? "; each input and result once: " + bytes(j.least) : "")]);
-  if (j.moved != null) tiles.push([bytes(j.moved), "between nodes by plan" + (j.bound != null ? "; bound " + bytes(j.bound) : "")]);
+  if (j.moved) tiles.push([bytes(j.moved), "between nodes by plan" + (j.bound != null ? "; bound " + bytes(j.bound) : "")]);
   if (peak) tiles.push([bytes(peak), "memory at most" + (j.budget ? "; budget for tiles " + bytes(j.budget) : "")]);
   if (j.hits != null) tiles.push([bytes(j.hits), "from workers' caches"]);
   if (j.cost != null) tiles.push(["$" + j.cost.toFixed(j.cost < 1 ? 4 : 2), "cost so far"]);
@@ -148,7 +148,11 @@ function render() {
   const notes = (DATA.notes || []).concat(j.notes || []);
   $("notecard").hidden = !notes.length;
   $("notes").replaceChildren(...notes.map(([k, v]) => el("tr", { class: "note" }, el("td", {}, k), el("td", {}, el("pre", {}, v)))));
-  $("plancard").hidden = !j.plan; $("plan").textContent = j.plan || "";
+  $("plancard").hidden = !j.plan && !j.source; $("plan").textContent = [j.plan, j.source].filter(Boolean).join("\n\n");
+  $("planhint").textContent = j.plan ? "" : "No node was chosen for tasks: whoever is free takes the most urgent one.";
+  const lines = (j.log || []).map(([t, text]) => [time(t), text]).concat(DATA.log || []);
+  $("logcard").hidden = !lines.length; const log = $("log"), box = log.parentNode.parentNode, end = box.scrollTop + box.clientHeight >= box.scrollHeight - 4;
+  log.replaceChildren(...lines.map(([t, text]) => el("tr", {}, el("td", {}, t), el("td", {}, el("pre", {}, text))))); if (end) box.scrollTop = box.scrollHeight;
   matrices(j); bag(j);
 }
 function show(data) { DATA = data; render(); document.body.dataset.ready = "yes"; }

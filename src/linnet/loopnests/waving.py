@@ -41,8 +41,9 @@ from linnet.tiles.sparse_tile import scalar_text
 
 HEIGHT = 256
 """Rows of a tile: a diagonal of so many cells stays in the nearest cache with all that is computed of it."""
-WIDEST, TILES = 4096, 8
-"""Columns of a tile at most, and how many tiles there should be beside each other."""
+WIDEST, TILES = 4000, 8
+"""Columns of a tile at most (rows a power of two apart would share places in the cache), and how many tiles
+there should be beside each other."""
 _LONG = 10**8
 """The length of what stands for a diagonal: nobody computes it, and nothing of it is in memory."""
 

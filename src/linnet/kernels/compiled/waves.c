@@ -103,7 +103,7 @@ static int step(const int32_t *what, int64_t n, void **values)
     }
 }
 
-/* Cells that lie `stride` apart, together. */
+/* Cells that lie `stride` apart, together; and the other way. */
 static void gather(int64_t size, int64_t n, const char *from, int64_t stride, char *to)
 {
     for (int64_t k = 0; k < n; k++)
@@ -115,33 +115,21 @@ static void gather(int64_t size, int64_t n, const char *from, int64_t stride, ch
             to[k] = from[stride * k];
 }
 
-enum { LINE = 8 };
-
-/* The cells of a diagonal into lines of a few columns, one for each row; lines that are full go into the tile. The rows of
- * a tile lie far apart: writing cell by cell would touch all of its pages at every diagonal. */
-static void put(int64_t size, int64_t low, int64_t n, int64_t diagonal, int64_t width, const char *from, char *lines, char *tile)
+static void scatter(int64_t size, int64_t n, const char *from, char *to, int64_t stride)
 {
-    for (int64_t k = 0; k < n; k++) {
-        const int64_t place = (low + k) * LINE + ((diagonal - low - k) & (LINE - 1));
+    for (int64_t k = 0; k < n; k++)
         if (size == 8)
-            ((uint64_t *)lines)[place] = ((const uint64_t *)from)[k];
+            *(uint64_t *)(to + 8 * stride * k) = ((const uint64_t *)from)[k];
         else if (size == 4)
-            ((uint32_t *)lines)[place] = ((const uint32_t *)from)[k];
+            *(uint32_t *)(to + 4 * stride * k) = ((const uint32_t *)from)[k];
         else
-            lines[place] = from[k];
-    }
-    for (int64_t r = low + ((diagonal - low + 1) & (LINE - 1)); r < low + n; r += LINE) {
-        const int64_t column = diagonal - r - (LINE - 1);
-        memcpy(tile + (r * width + column) * size, lines + r * LINE * size, LINE * size);
-    }
-    if (diagonal >= width - 1 && width % LINE) /* row `low` ends here */
-        memcpy(tile + (low * width + width - width % LINE) * size, lines + low * LINE * size, width % LINE * size);
+            to[stride * k] = from[k];
 }
 
 typedef struct {
     int64_t high, wide, size, count;
     const char *top, *left;
-    char *tile, *rows, *lines;
+    char *tile, *rows;
 } State;
 
 /* The memory of a diagonal, with what lies on it of the edges. */
@@ -182,10 +170,9 @@ __attribute__((visibility("default"))) int linnet_wave(const int64_t *numbers, c
     for (int64_t s = 0; done && s < states; s++) {
         const int64_t *of = of_state + 4 * s;
         all[s] = (State){of[0], of[1], SIZE[of[2]], of[0] + of[1] + 1, pointers[3 * s], pointers[3 * s + 1],
-                         pointers[3 * s + 2], NULL, NULL};
+                         pointers[3 * s + 2], NULL};
         all[s].rows = calloc(all[s].count * (all[s].high + height), all[s].size);
-        all[s].lines = malloc(height * LINE * all[s].size);
-        done = all[s].rows && all[s].lines;
+        done = all[s].rows != NULL;
         for (int64_t d = -all[s].high - all[s].wide; done && d < 0; d++)
             row_of(all + s, d, height, width);
     }
@@ -227,13 +214,11 @@ __attribute__((visibility("default"))) int linnet_wave(const int64_t *numbers, c
         for (int64_t s = 0; done && s < states; s++) {
             char *row = row_of(all + s, diagonal, height, width) + (low + all[s].high) * all[s].size;
             memcpy(row, values[of_state[4 * s + 3]], n * all[s].size);
-            put(all[s].size, low, n, diagonal, width, row, all[s].lines, all[s].tile);
+            scatter(all[s].size, n, row, all[s].tile + begin * all[s].size, width - 1);
         }
     }
-    for (int64_t s = 0; all && s < states; s++) {
+    for (int64_t s = 0; all && s < states; s++)
         free(all[s].rows);
-        free(all[s].lines);
-    }
     free(values);
     free(memory);
     free(down);

@@ -1,14 +1,15 @@
-"""Loops that update arrays in place against NumPy in the same run: small operations, stencils, programs.
+"""Loops that update arrays in place, and programs of whole arrays, against NumPy in the same run.
 
 Each row runs NumPy and Linnet by turns and takes the best of many on each side, since others use the machine
 too; times are of the processor, not of the clock. A small operation is told as what it takes beyond NumPy's
 own time, everything else as the ratio ours / NumPy's. The programs are those of the tests
-(`tests/arrays/inplace_programs.py`).
+(`tests/arrays/inplace_programs.py`, `vectorised_programs.py`).
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ import linnet as ln
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "arrays"))
 
 import inplace_programs as programs
+import vectorised_programs
 
 ONE, SEVERAL = "one tile", "several tiles"
 
@@ -37,10 +39,11 @@ class Sizes:
     sweeps: tuple[int, ...] = (100, 180, 182, 250, 500, 1000, 1400, 2000, 4000)
     """Of the arrays that are swept."""
     program: int = 120
+    vectorised: int = 1000
     turns: int = 15
 
 
-QUICK = Sizes(sides=(100, 500), sweeps=(100, 182, 500), program=30, turns=3)
+QUICK = Sizes(sides=(100, 500), sweeps=(100, 182, 500), program=30, vectorised=100, turns=3)
 
 
 def best(function: Callable[[], Any], repeat: int, turns: int) -> float:
@@ -189,14 +192,50 @@ def whole_programs(sizes: Sizes) -> list[Row]:
     return rows
 
 
+def vectorised(sizes: Sizes) -> list[Row]:
+    """Programs that NumPy does without loops, in one tile."""
+    rows: list[Row] = []
+    ratios: list[float] = []
+    for program in vectorised_programs.PROGRAMS:
+        theirs = program(np, np.array, sizes.vectorised)
+        ours = program(ln, lambda each: ln.array(each, chunks=-1), sizes.vectorised)
+        first = best(lambda f=ours: np.asarray(f()), 1, 1)
+        taken = [math.inf, math.inf]
+        for _ in range(max(3, sizes.turns // 3)):
+            for place, function in enumerate((theirs, ours)):
+                taken[place] = min(taken[place], best(lambda f=function: np.asarray(f()), 1, 1))
+        ratios.append(taken[1] / taken[0])
+        rows.append(
+            Row(
+                f"{program.__name__}, whole arrays of {sizes.vectorised}²",
+                "≤ 1.2 ×",
+                f"{ratios[-1]:.2f} × ({taken[0] * 1e3:.1f} ms), first {first / taken[1]:.1f} ×",
+                ratios[-1] <= 1.2,
+                {"numpy": taken[0], "first": first, "linnet": taken[1]},
+            )
+        )
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    rows.append(Row("their geometric mean", "≤ 0.8 ×", f"{mean:.2f} ×", mean <= 0.8, {"mean": mean}))
+    return rows
+
+
+SECTIONS: dict[str, Callable[[Sizes], list[Row]]] = {
+    "small": lambda sizes: [*small_operations(sizes), later_operations(sizes)],
+    "sweeps": sweeps,
+    "programs": whole_programs,
+    "vectorised": vectorised,
+}
+
+
 def main() -> None:
     """Measure, and print a table."""
     parser = argparse.ArgumentParser(description="Arrays updated in place, against NumPy.")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    parser.add_argument("--only", nargs="+", choices=[*SECTIONS], default=[*SECTIONS])
     parser.add_argument("--json", type=Path, help="write the numbers to a file too")
     options = parser.parse_args()
     sizes = QUICK if options.quick else Sizes()
-    rows = [*small_operations(sizes), later_operations(sizes), *sweeps(sizes), *whole_programs(sizes)]
+    rows = [row for section in options.only for row in SECTIONS[section](sizes)]
     show(rows, "Arrays updated in place", options.json)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import vectorised_programs
 from inplace_programs import PROGRAMS, durbin
 
 import linnet as ln
@@ -29,6 +30,14 @@ def test_programs_have_numpys_values(program: Any, make: Any) -> None:
     n = 13
     found = np.asarray(program(ln, make, n))
     expected = program(np, np.array, n)
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("program", vectorised_programs.PROGRAMS, ids=lambda each: each.__name__)
+def test_programs_of_whole_arrays_have_numpys_values(program: Any, make: Any) -> None:
+    found = np.asarray(program(ln, make, 14)())
+    expected = program(np, np.array, 14)()
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 

@@ -73,7 +73,7 @@ def _reductions() -> list[Case]:
         f = getattr(ln, name)
         cases += [(name, lambda x, f=f: f(ln.where(np.arange(4) == 1, np.nan, x), axis=1), (M,))]
     return cases + [
-        ("sum", lambda x: x.sum(axis=0, where=hidden, initial=2.0), (M,)), ("mean", lambda x: x.mean(axis=1, where=hidden), (M,)),
+        ("sum", lambda x: ln.sum(x, axis=0, where=hidden, initial=2.0), (M,)), ("mean", lambda x: x.mean(axis=1, where=hidden), (M,)),
         ("max", lambda x: ln.max(x, axis=0, where=hidden, initial=-9.0), (M,)), ("var", lambda x: ln.var(x, axis=0, where=hidden, ddof=1), (M,)),
         ("var", lambda x: ln.var(x, axis=0, mean=x[:1] * 2), (M,)), ("var", lambda x: ln.var(x, axis=0, correction=1), (M,)),
         ("prod", lambda x: ln.prod(x * (np.arange(4) != 1), axis=1), (M,)),

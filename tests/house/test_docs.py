@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,42 @@ def test_the_examples_run(page: Path):
             runner.run(test, out=said.append, clear_globs=False)
             names.update(test.globs)
             assert runner.failures == 0, "".join(said)
+
+
+def commands() -> list[Any]:
+    """Each line of a `sh` block that calls `linnet`."""
+    shell = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+    return [
+        pytest.param(line, id=f"{page.relative_to(ROOT)}: {line.split('#')[0].strip()}"[:90])
+        for page in PAGES
+        for block in shell.findall(page.read_text(encoding="utf-8"))
+        for line in block.splitlines()
+        if re.match(r"(python -m )?linnet ", line)
+    ]
+
+
+@pytest.mark.parametrize("line", commands())
+def test_the_commands_are_ones_that_linnet_has(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Verbs, options and numbers of arguments are those of the command; nothing is run."""
+    import typer
+
+    from linnet.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.py").write_text("")
+    words = shlex.split(line, comments=True)
+    command: Any = typer.main.get_command(app)
+    words = words[words.index("linnet") + 1 :]
+    while hasattr(command, "commands"):
+        name = words.pop(0)
+        assert name in command.commands, f"{line}: there is no {name!r}"
+        command = command.commands[name]
+    with command.make_context(command.name, words):
+        pass
+
+
+def test_commands_are_found():
+    assert len(commands()) >= 15
 
 
 @pytest.mark.slow

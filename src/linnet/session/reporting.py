@@ -136,9 +136,8 @@ def known_of(job: JobRecord) -> dict[str, Any]:
             name: float(sum(s for k, s in zip(kernels, sums, strict=True) if k == name)) for name in kernels
         }
         found["least"] = int(work.tile_bytes[work.kept].sum())
-    if job.state != "running":
-        about["known"] = found
-        about.pop("ran", None)
+    about["known"] = found  # a page that is drawn every second asks every second
+    about.pop("ran", None)
     return found
 
 

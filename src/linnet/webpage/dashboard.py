@@ -21,7 +21,8 @@ class Dashboard:
     def __init__(
         self, *, host: str = "127.0.0.1", port: int = 0, known: Callable[[Any], dict[str, Any]] | None = None
     ) -> None:
-        name = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
+        script = Path(sys.argv[0]) if sys.argv and sys.argv[0] else Path("python")
+        name = script.parent.name if script.name == "__main__.py" else script.name
         self._source = ThisProcess(f"{name} ({os.getpid()})", known)
         try:
             self._server = Server(self._source, host=host, port=port)

@@ -7,13 +7,17 @@ import pytest
 
 import linnet as ln
 from linnet.models import (
+    PCA,
+    ElasticNet,
     GammaRegressor,
     GeneralizedLinearModel,
     KMeans,
+    Lasso,
     LinearRegression,
     LogisticRegression,
     MLPClassifier,
     MLPRegressor,
+    NegativeBinomialRegressor,
     PoissonRegressor,
     Ridge,
 )
@@ -191,3 +195,45 @@ def test_networks_of_batches():
     assert number.loss_ < 0.5 * first
     assert number.n_iter_ == named.n_iter_ == 8
     assert named.score(x, y > 1) > 0.8
+
+
+@pytest.mark.parametrize("model", [Lasso(0.1), ElasticNet(0.05, tol=1e-10), ElasticNet(fit_intercept=False)])
+def test_elastic_nets_of_batches_are_those_of_all_rows(table, model):
+    x, w = table[:120], np.arange(120) % 3 + 0.0
+    y = _eta(x) + np.random.default_rng(1).standard_normal(120)
+    known = type(model)(**model.get_params()).fit(x, y, sample_weight=w)
+    for part in _batches(40, 120):
+        model.partial_fit(ln.asarray(x[part], chunks=(7, 2)), y[part], sample_weight=w[part])
+    np.testing.assert_allclose(model.coef_ * x.std(axis=0), known.coef_ * x.std(axis=0), atol=1e-6)
+    np.testing.assert_allclose(model.predict(x), known.predict(x), atol=1e-5)
+    assert np.array_equal(model.coef_ == 0, known.coef_ == 0)
+    with pytest.raises(ValueError, match="features"):
+        model.partial_fit(x[:, :2], y)
+
+
+@pytest.mark.parametrize("count", [2, 0.9999, None])
+def test_components_of_batches_are_those_of_all_rows(table, count):
+    known, model = PCA(count).fit(table), PCA(count)
+    for part in _batches(700, 2000):
+        model.partial_fit(table[part])
+    np.testing.assert_allclose(model.mean_, known.mean_, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.explained_variance_, known.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(model.components_, known.components_, atol=1e-9)
+    assert model.n_samples_ == 2000
+    model.partial_fit(table[:1])  # one more row
+    with pytest.raises(ValueError, match="needs all rows at once"):
+        PCA(svd_solver="full").partial_fit(table)
+
+
+def test_negative_binomial_batches_need_a_dispersion(table):
+    rng = np.random.default_rng(1)
+    y = rng.poisson(np.exp(_eta(table)) * rng.gamma(2.0, 0.5, 2000)).astype(float)
+    with pytest.raises(AttributeError, match="partial_fit") as error:
+        NegativeBinomialRegressor().partial_fit(table, y)
+    assert "give dispersion=<number>" in str(error.value.__cause__)
+    model, known = NegativeBinomialRegressor(0.5), NegativeBinomialRegressor(0.5).fit(table, y)
+    for _ in range(10):
+        for part in _batches(500, 2000):
+            model.partial_fit(table[part], y[part])
+    assert _apart(model, known, table) < 0.1
+    assert model.dispersion_ == 0.5

@@ -5,6 +5,8 @@ A right answer, a warning, or a clear error; never silent NaN.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -242,13 +244,15 @@ def test_offsets_far_from_zero_move_the_intercept_alone(drawn, far):
     x, counts, classes = drawn
     offset = np.full(300, far) + 0.1 * x[:, 3]
     near = 0.1 * x[:, 3]
-    for model, y in (
+    cases: list[tuple[Any, Any]] = [
         (PoissonRegressor(alpha=0), counts),
         (GammaRegressor(alpha=0), counts + 0.5),
         (NegativeBinomialRegressor(), counts),
         (LogisticRegression(C=np.inf), classes),
-    ):
-        known, found = (clone(model).fit(x, y, offset=each) for each in (near, offset))
+    ]
+    for model, y in cases:
+        other: Any = clone(model)
+        known, found = model.fit(x, y, offset=near), other.fit(x, y, offset=offset)
         np.testing.assert_allclose(np.ravel(found.coef_), np.ravel(known.coef_), rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(found.intercept_, known.intercept_ - far, rtol=1e-6)
         assert found.summary().null_deviance == pytest.approx(known.summary().null_deviance)

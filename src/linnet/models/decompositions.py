@@ -39,6 +39,13 @@ def _refuse_nan(sums: Vector) -> None:
         raise ValueError("Input X contains NaN or infinity; remove or fill these rows first")
 
 
+def _spectrum(products: Vector, means: Vector, count: float) -> tuple[Vector, Vector, float]:
+    """Variances from the largest down, their directions as rows, and the sum: from sums over rows."""
+    values, vectors = linalg.eigh((products - count * np.outer(means, means)) / (count - 1))
+    values = np.maximum(values[::-1], 0.0)
+    return values, vectors.T[::-1], float(values.sum())
+
+
 def _right_vectors(
     x: Any, count: int, solver: str, random_state: Any, iterations: int
 ) -> tuple[Vector, Vector]:
@@ -129,11 +136,57 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if solver == "auto":
             solver = "covariance_eigh" if rows >= 10 * columns and columns <= WIDE else "full"
         node = inputs.rows(X)
+        self._sums: tuple[float, Vector, Vector, Vector] | None = None
         if solver == "covariance_eigh":
             variances, vectors, total = self._by_products(node)
         else:
             variances, vectors, total = self._by_table(node, solver, count)
         self._keep(variances, signed(vectors), total, rows, count)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Any:
+        """Learn from one more batch of rows: the components of all rows so far, by products of columns.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features), at most 2048 columns
+            The first batch has at least two rows, and as many as there are components.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        if self.svd_solver not in ("auto", "covariance_eigh"):
+            raise ValueError(
+                f'partial_fit adds products of columns, which svd_solver="covariance_eigh" works on; it is '
+                f'{self.svd_solver!r}, which needs all rows at once: take "auto", or fit'
+            )
+        before = getattr(self, "_sums", None)
+        X = inputs.checked(self, X, reset=before is None, ensure_min_samples=2 if before is None else 1)
+        if X.shape[1] > WIDE:
+            raise ValueError(
+                f"partial_fit keeps products of all columns, of which up to {WIDE} are supported; got "
+                f"{X.shape[1]}: fit all rows at once"
+            )
+        seen = 0 if before is None else int(before[0])
+        wanted = self._count(seen + X.shape[0], X.shape[1])
+        node = inputs.rows(X)
+        if before is None:
+            rows, sums, _ = gram(node)
+            _refuse_nan(sums)
+            shift = sums / rows
+        else:
+            shift = before[3]
+        rows, sums, products = gram(node, shift)
+        _refuse_nan(sums)
+        if before is not None:
+            rows, sums, products = rows + before[0], sums + before[1], products + before[2]
+        self._sums = rows, sums, products, shift
+        left = sums / rows
+        self.mean_ = shift + left
+        variances, vectors, total = _spectrum(products, left, rows)
+        self._keep(variances, signed(vectors), total, int(rows), wanted)
         return self
 
     def _count(self, rows: int, columns: int) -> Any:
@@ -166,11 +219,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             means = means + left
         else:
             left = means
-        covariance = (products - count * np.outer(left, left)) / (count - 1)
         self.mean_ = means
-        values, vectors = linalg.eigh(covariance)
-        values = np.maximum(values[::-1], 0.0)
-        return values, vectors.T[::-1], float(values.sum())
+        return _spectrum(products, left, count)
 
     def _by_table(self, node: Node, solver: str, count: Any) -> tuple[Vector, Vector, float]:
         x = wrap(node).astype(np.float64)

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from linnet.arrays.lowering.evaluate import computed
 from linnet.models import inputs
 from linnet.models.design import WIDE, Design, Model, Rows, Vector, column
-from linnet.models.gram import Gram, Working, products
+from linnet.models.gram import Gram, Sums, Working, products
 from linnet.models.linear import r2
 from linnet.models.solvers import check_finite
 
@@ -276,7 +276,37 @@ class ElasticNet(_Sparse):
         _check_penalty(self.alpha, self.l1_ratio)
         X, y = inputs.checked_pair(self, X, y)
         design = _design(X, y, sample_weight, bool(self.fit_intercept))
-        found = products(design, type(self).__name__)
+        self._sums: Sums | None = None
+        self._solve(products(design, type(self).__name__))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Learn from one more batch of rows: the model of all rows so far, exactly.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features), at most 2048 columns
+        y : column of length n_samples
+        sample_weight : column of length n_samples, optional
+
+        Returns
+        -------
+        self
+        """
+        _check_penalty(self.alpha, self.l1_ratio)
+        before: Sums | None = getattr(self, "_sums", None)
+        X, y = inputs.checked_pair(self, X, y, reset=before is None)
+        if X.shape[1] > WIDE:
+            raise ValueError(
+                f"partial_fit keeps products of all columns, of which up to {WIDE} are supported; got "
+                f"{X.shape[1]}: fit all rows at once"
+            )
+        design = _design(X, y, sample_weight, bool(self.fit_intercept))
+        self._sums = Sums.of(design, type(self).__name__, before)
+        self._solve(self._sums.centred(design.intercept))
+        return self
+
+    def _solve(self, found: Gram | Working) -> None:
         alphas = np.array([float(self.alpha)])
         coefs, gaps, sweeps = _path(
             found, alphas, self.l1_ratio, self.tol, self.max_iter, type(self).__name__
@@ -285,7 +315,6 @@ class ElasticNet(_Sparse):
         self.dual_gap_, self.n_iter_ = float(gaps[0]), max(1, sweeps[0])
         l1, l2 = (self.alpha * found.weight * share for share in (self.l1_ratio, 1 - self.l1_ratio))
         self.kkt_residual_: float = found.residual(l1, l2, self.coef_)
-        return self
 
 
 class Lasso(ElasticNet):

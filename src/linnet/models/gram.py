@@ -17,13 +17,57 @@ from numpy.typing import NDArray
 from linnet.arrays.elements.core import wrap
 from linnet.arrays.expression.nodes import Source
 from linnet.arrays.lowering.evaluate import computed
-from linnet.models.design import WIDE, Design, Model, Rows, Vector
-from linnet.models.fitting import bring_near
+from linnet.models.design import WIDE, Design, Evaluation, Model, Rows, Vector
+from linnet.models.fitting import bring_near, flat_columns
 from linnet.models.proximal import kkt_residual, minimise_quadratic
 from linnet.models.solvers import check_finite
 
 _MODEL = Model("gaussian", "identity")
 _ROUNDS = 100
+
+
+class Sums:
+    """Sums over rows that products of columns are made from; those of batches are added."""
+
+    def __init__(self, found: Evaluation, shift: Vector | None) -> None:
+        assert found.hessian is not None
+        self._q, self._c, self._yy = found.hessian, -found.gradient, 2 * found.loss
+        self._weight, self.shift = found.weight, shift
+
+    @classmethod
+    def of(cls, design: Design, label: str, before: Sums | None = None) -> Sums:
+        """One pass, a second if columns lie far from zero; with the sums of batches before added."""
+        loss = Rows(design, _MODEL)
+        zero = np.zeros(loss.size)
+        if before is not None:
+            design.shift = before.shift
+        found = loss.evaluate(zero)
+        check_finite(found, label)
+        if before is None and design.intercept and design.shift is None and bring_near(design, found):
+            found = loss.evaluate(zero)
+        made = cls(found, design.shift)
+        if before is not None:
+            made._q, made._c = made._q + before._q, made._c + before._c
+            made._yy, made._weight = made._yy + before._yy, made._weight + before._weight
+        return made
+
+    def centred(self, intercept: bool) -> Gram:
+        """Products of columns, less their means where there is an intercept."""
+        q, c, weight = self._q, self._c, self._weight
+        if not intercept:
+            return Gram(q, c, self._yy, np.zeros(len(c)), 0.0, weight)
+        means, mean = q[:-1, -1] / weight, c[-1] / weight
+        centred = q[:-1, :-1] - weight * np.outer(means, means)
+        right, yy = c[:-1] - weight * means * mean, self._yy - weight * mean**2
+        # Of a constant column only rounding is left.
+        flat = np.diag(centred) <= 1e-12 * np.diag(q)[:-1]
+        if self.shift is not None:
+            flat |= flat_columns(self.shift, q)
+        centred[flat] = 0.0
+        centred[:, flat] = 0.0
+        right[flat] = 0.0
+        shift = 0.0 if self.shift is None else self.shift
+        return Gram(centred, right, max(yy, 0.0), means + shift, mean, weight)
 
 
 class Gram:
@@ -40,27 +84,7 @@ class Gram:
     @classmethod
     def of(cls, design: Design, label: str) -> Gram:
         """One pass; a second, if columns lie far from zero."""
-        loss = Rows(design, _MODEL)
-        zero = np.zeros(loss.size)
-        found = loss.evaluate(zero)
-        check_finite(found, label)
-        if design.intercept and design.shift is None and bring_near(design, found):
-            found = loss.evaluate(zero)
-        assert found.hessian is not None
-        q, c, weight = found.hessian, -found.gradient, found.weight
-        yy, columns = 2 * found.loss, design.x.shape[1]
-        if not design.intercept:
-            return cls(q, c, yy, np.zeros(columns), 0.0, weight)
-        means, mean = q[:-1, -1] / weight, c[-1] / weight
-        centred = q[:-1, :-1] - weight * np.outer(means, means)
-        right, yy = c[:-1] - weight * means * mean, yy - weight * mean**2
-        # Of a constant column only rounding is left.
-        flat = np.diag(centred) <= 1e-12 * np.diag(q)[:-1]
-        centred[flat] = 0.0
-        centred[:, flat] = 0.0
-        right[flat] = 0.0
-        shift = 0.0 if design.shift is None else design.shift
-        return cls(centred, right, max(yy, 0.0), means + shift, mean, weight)
+        return Sums.of(design, label).centred(design.intercept)
 
     def without(self, part: Gram) -> Gram:
         """The products of the rows that are not in a part; both not centred."""

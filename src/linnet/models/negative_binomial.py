@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.metaestimators import available_if
 
 from linnet.models.design import Design, Dispersion, Model, Vector
 from linnet.models.fitting import (
@@ -23,6 +24,15 @@ from linnet.models.statistics import (
     null_deviance,
     statistics_of,
 )
+
+
+def _dispersion_given(model: Any) -> bool:
+    if model.dispersion == "estimate":
+        raise AttributeError(
+            "partial_fit cannot estimate the dispersion, which all rows together tell; give "
+            "dispersion=<number>, or fit all rows at once (they may be a file, or any lazy array)"
+        )
+    return True
 
 
 class NegativeBinomialRegressor(GLMBase):
@@ -74,7 +84,8 @@ class NegativeBinomialRegressor(GLMBase):
     def _model(self) -> Model:
         if hasattr(self, "dispersion_"):
             return Model("negative_binomial", "log", float(self.dispersion_))
-        return Model("negative_binomial", "log", 0.0)
+        given = 0.0 if self.dispersion == "estimate" else float(self.dispersion)
+        return Model("negative_binomial", "log", given)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -83,6 +94,24 @@ class NegativeBinomialRegressor(GLMBase):
             raise ValueError(f"dispersion must be 'estimate' or a number of at least 0; got {given!r}")
         if hasattr(self, "dispersion_"):
             del self.dispersion_
+
+    @available_if(_dispersion_given)
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Learn from one more batch of rows, with a dispersion that was given: an epoch of stochastic steps.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        self._learn(X, y, sample_weight, offset)
+        self.dispersion_ = float(self.dispersion)
+        self.dispersion_standard_error_ = float("nan")
+        return self
 
     def _fit(self, design: Design, mean: float) -> None:
         given = self.dispersion

@@ -34,16 +34,13 @@ class Disturber:
         self.killed = 0
         self.counts = {}
         """What was done how often."""
-        self.tried = set()
-        """What was to be done; it may be that there was no tile to harm."""
 
     def disturb(self, kinds):
-        """Do one thing."""
+        """Do one of these things, if it can be done now."""
         done = self.job.progress().done
         self._fruitless = 0 if done > self._done else self._fruitless
         self._done = done
-        kind = self._rng.choice(["kill", "kill", "kill", "kill", *kinds])
-        self.tried.add(kind)
+        kind = self._rng.choice(kinds)
         if getattr(self, f"_{kind}")() is not False:
             self.counts[kind] = self.counts.get(kind, 0) + 1
 
@@ -64,6 +61,7 @@ class Disturber:
         self._stopped = self._rng.sample(self._launcher.pids, min(1, len(self._launcher.pids)))
         for pid in self._stopped:
             os.kill(pid, signal.SIGSTOP)
+        return bool(self._stopped)
 
     def go_on(self):
         """Let nobody stay stopped."""

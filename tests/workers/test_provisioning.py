@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from pathlib import Path
 
@@ -189,10 +190,26 @@ def test_processes_are_on_their_way_until_they_end_or_their_time_is_over(monkeyp
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("width", 0), ("width", 1.5), ("timeout", -1), ("timeout", math.nan), ("memory", "2 GB"), ("cache", -5)],
+    [
+        ("width", 0),
+        ("width", 1.5),
+        ("width", 10**9),
+        ("width", True),
+        ("timeout", -1),
+        ("timeout", math.nan),
+        ("cold_start", math.inf),
+        ("store_delay", 1e308),
+        ("runtime", math.inf),
+        ("runtime", "60"),
+        ("memory", "2 GB"),
+        ("memory", 1e9),
+        ("memory", 2**80),
+        ("cache", -5),
+        ("cache", 0.5),
+    ],
 )
 def test_limits_that_cannot_be(name, value):
-    with pytest.raises(InputError, match=f"^{name}={value!r}: give "):
+    with pytest.raises(InputError, match=f"^{re.escape(f'{name}={value!r}')}: give "):
         Limits(**{name: value})
 
 
@@ -203,10 +220,30 @@ def test_limits_that_cannot_be(name, value):
         ("lease", "15"),
         ("lease", 0),
         ("lease", math.inf),
+        ("lease", 1e308),
+        ("lease", True),
         ("grace", -1),
+        ("grace", math.inf),
+        ("task_seconds", math.inf),
+        ("task_seconds", 0),
+        ("delete", "no"),
+        ("delete", 0),
+        ("delete", None),
+        ("blas", None),
+        ("imports", "my_kernels"),
+        ("events", [1]),
         ("compression", "gz"),
     ],
 )
 def test_options_that_cannot_be(name, value):
-    with pytest.raises(InputError, match=f"^{name}={value!r}: give "):
+    with pytest.raises(InputError, match=f"^{re.escape(f'{name}={value!r}')}: give "):
         Options(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("least", -1), ("most", 0), ("most", 2.0), ("factor", math.nan), ("silence", math.inf), ("silence", 0)],
+)
+def test_policies_that_cannot_be(name, value):
+    with pytest.raises(InputError, match=f"^{re.escape(f'{name}={value!r}')}: give "):
+        Policy(**{"least": 0, name: value})

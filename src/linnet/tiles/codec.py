@@ -91,9 +91,11 @@ def encoded(tile: NDArray[Any], compression: Compression | None = None) -> list[
     array([0., 1., 2.])
     """
     text = _text(tile.dtype)
-    if not tile.dtype.isnative or not (tile.flags.c_contiguous or tile.flags.f_contiguous):
+    flags = tile.flags
+    if not tile.dtype.isnative or not (flags.c_contiguous or flags.f_contiguous):
         tile = tile.astype(tile.dtype.newbyteorder("="), order=memory_order(tile))
-    order, lying = (b"C", tile) if tile.flags.c_contiguous else (b"F", tile.T)
+        flags = tile.flags
+    order, lying = (b"C", tile) if flags.c_contiguous else (b"F", tile.T)
     payload: Buffer = lying.reshape(-1).view(np.uint8).data.toreadonly()
     code = 0
     if compression is not None:

@@ -12,7 +12,7 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
@@ -134,11 +134,12 @@ class Layout:
         return itertools.product(*(range(n) for n in self.grid))
 
     def __contains__(self, index: object) -> bool:
-        return (
-            isinstance(index, tuple)
-            and len(index) == len(self.boundaries)  # pyright: ignore[reportUnknownArgumentType]
-            and all(0 <= i < len(edges) - 1 for i, edges in zip(index, self.boundaries, strict=True))  # pyright: ignore
-        )
+        if not isinstance(index, tuple) or len(cast("Index", index)) != len(self.boundaries):
+            return False
+        for i, edges in zip(cast("Index", index), self.boundaries, strict=True):
+            if not 0 <= i < len(edges) - 1:
+                return False
+        return True
 
     def check(self, index: Index) -> None:
         """Refuse an index outside the grid."""

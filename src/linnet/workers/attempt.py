@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
 from typing import Any, cast
@@ -103,7 +104,13 @@ class Calls:
 
     def operands(self, call: Call) -> list[TileKey]:
         """The tiles that a call reads, each once."""
-        return list(dict.fromkeys(operands(call.args)))
+        found: dict[TileKey, None] = {}
+        for item in call.args:
+            if isinstance(item, TileKey):
+                found[item] = None
+            elif isinstance(item, tuple | list):
+                found.update(dict.fromkeys(operands(item)))
+        return list(found)
 
     def read(self, attempt: Attempt, traffic: Traffic) -> None:
         """Bring what an attempt at a task needs: its call and its tiles."""
@@ -162,8 +169,14 @@ class Calls:
             "is missing or damaged; only that job can compute it: make its result again, then this one"
         )
 
+    @contextmanager
+    def surroundings(self) -> Generator[None]:
+        """What kernels find around them: a worker, and the places of the web they may use."""
+        with in_a_worker(), only(self._files):
+            yield
+
     def compute(self, attempt: Attempt) -> None:
-        """Run the kernel of an attempt whose tiles are there."""
+        """Run the kernel of an attempt whose tiles are there, inside of `surroundings`."""
         call, task = attempt.call, attempt.task
         assert call is not None
         assert isinstance(task, Task)
@@ -171,8 +184,7 @@ class Calls:
         arguments = [_filled_in(item, attempt.tiles) for item in call.args]
         start = perf_counter()
         try:
-            with in_a_worker(), only(self._files):
-                found = matched(kernel.function(*arguments, **call.attributes), kernel.outputs, call)
+            found = matched(kernel.function(*arguments, **call.attributes), kernel.outputs, call)
             attempt.results = settled(found, attempt.tiles.values())
         except (MemoryError, KeyboardInterrupt):
             raise

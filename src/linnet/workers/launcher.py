@@ -14,16 +14,43 @@ from typing import Protocol, cast, runtime_checkable
 
 from linnet.errors import InputError
 
+LONG = 1e8
+"""Seconds that nobody waits: three years. No clock of a ledger or queue need go further."""
+_MOST_BYTES = 2**62
+_MOST_WIDTH = 1000
 
-def check_number(name: str, given: object, least: float, expected: str) -> None:
-    """Refuse what is no number, or less than it may be.
 
-    >>> check_number("lease", float("nan"), 0, "seconds")
+def check_number(name: str, given: object, least: float, most: float, expected: str) -> None:
+    """Refuse what is no number, less than it may be, or more.
+
+    >>> check_number("lease", float("nan"), 0, LONG, "seconds")
     Traceback (most recent call last):
-    linnet.errors.InputError: lease=nan: give seconds
+    linnet.errors.InputError: lease=nan: give seconds, at most 1e+08
     """
-    if not isinstance(given, int | float) or isinstance(given, bool) or not given >= least:
-        raise InputError(f"{name}={given!r}: give {expected}")
+    if not isinstance(given, int | float) or isinstance(given, bool) or not least <= given <= most:
+        raise InputError(f"{name}={given!r}: give {expected}, at most {most:.15g}")
+
+
+def check_whole(name: str, given: object, least: int, most: int, expected: str) -> None:
+    """Refuse what is no whole number, less than it may be, or more.
+
+    >>> check_whole("width", 2.5, 1, 1000, "the number of batches in hand, at least 1")
+    Traceback (most recent call last):
+    linnet.errors.InputError: width=2.5: give the number of batches in hand, at least 1, at most 1000
+    """
+    if type(given) is not int or not least <= given <= most:
+        raise InputError(f"{name}={given!r}: give {expected}, at most {most}")
+
+
+def check_flag(name: str, given: object) -> None:
+    """Refuse what is neither True nor False: the text "no" would count as True.
+
+    >>> check_flag("delete", "no")
+    Traceback (most recent call last):
+    linnet.errors.InputError: delete='no': give True or False
+    """
+    if type(given) is not bool:
+        raise InputError(f"{name}={given!r}: give True or False")
 
 
 def check_texts(name: str, given: object, expected: str) -> None:
@@ -59,13 +86,15 @@ class Limits:
     """Seconds without work after which it goes."""
 
     def __post_init__(self) -> None:
-        if type(self.width) is not int or self.width < 1:
-            raise InputError(f"width={self.width!r}: give the number of batches in hand, at least 1")
+        check_whole("width", self.width, 1, _MOST_WIDTH, "the number of batches in hand, at least 1")
         for name in ("cold_start", "store_delay", "timeout"):
-            check_number(name, getattr(self, name), 0, "seconds, not negative")
-        for name, what in (("memory", "bytes"), ("runtime", "seconds"), ("cache", "bytes")):
+            check_number(name, getattr(self, name), 0, LONG, "seconds, not negative")
+        for name in ("memory", "cache"):
             if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), 0, f"{what}, not negative, or None")
+                what = "bytes as a whole number, not negative, or None"
+                check_whole(name, getattr(self, name), 0, _MOST_BYTES, what)
+        if self.runtime is not None:
+            check_number("runtime", self.runtime, 0, LONG, "seconds, not negative, or None")
 
     def with_memory(self, memory: int) -> Limits:
         """The same, with another limit of memory."""

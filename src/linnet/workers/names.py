@@ -43,15 +43,6 @@ def name_of(task: Task | Seed) -> str:
     return f"@{task.statement}" if task.low is None else f"@{task.statement}:{task.low}:{task.high}"
 
 
-def is_name(text: str) -> bool:
-    """Whether a text is written as names of tasks and seeds are.
-
-    >>> is_name("2.0.1"), is_name("@"), is_name("../x"), is_name("2.00.1")
-    (True, True, False, False)
-    """
-    return bool(_TASK.fullmatch(text) or _SEED.fullmatch(text))
-
-
 @lru_cache(maxsize=2**15)
 def named(name: str) -> Task | Seed:
     """The task or seed of a name; anything else is refused, since names come from outside.

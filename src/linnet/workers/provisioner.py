@@ -13,9 +13,19 @@ from dataclasses import dataclass
 
 from linnet.errors import InputError, LinnetError
 from linnet.workers.job_parts import Parts
-from linnet.workers.launcher import Launcher, Limits, Order, Watching, worker_names
+from linnet.workers.launcher import (
+    LONG,
+    Launcher,
+    Limits,
+    Order,
+    Watching,
+    check_number,
+    check_whole,
+    worker_names,
+)
 from linnet.workers.ledger import Status, WorkerInfo
 
+_MOST_WORKERS = 10**6
 FAILURES = 6
 """Times in a row that workers fail before no more are started."""
 FIRST_PAUSE = 1.0
@@ -34,6 +44,13 @@ class Policy:
     """Workers for each pending batch of tasks: `sf` of the numpywren paper."""
     silence: float = 15.0
     """Seconds after which a worker that is not heard of counts no more, unless it is on its way."""
+
+    def __post_init__(self) -> None:
+        check_whole("least", self.least, 0, _MOST_WORKERS, "a number of workers, not negative")
+        least = max(1, self.least)
+        check_whole("most", self.most, least, _MOST_WORKERS, f"a number of workers, at least {least}")
+        check_number("factor", self.factor, 0, _MOST_WORKERS, "workers for each pending batch, not negative")
+        check_number("silence", self.silence, 0.001, LONG, "seconds, more than 0")
 
 
 def policy_of(workers: int | tuple[int, int] | Policy) -> Policy:

@@ -167,7 +167,8 @@ def _computed(given: dict[str, Any], import_kernels: Any) -> float:
     # The system ends this process when the kernel takes too long, whatever that holds.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, spec.options.task_seconds or 0.0)
-    calls.compute(attempt)
+    with calls.surroundings():
+        calls.compute(attempt)
     signal.setitimer(signal.ITIMER_REAL, 0.0)
     if traffic.changed(attempt.seen):
         raise DamagedTileError(f"a tile that task {attempt.name} reads was changed as it ran; resume the job")

@@ -7,9 +7,9 @@ only if the worker was told to allow them.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
@@ -18,13 +18,13 @@ import msgpack
 import numpy as np
 
 from linnet.errors import InputError, WireError
-from linnet.programs import BoundProgram, In, TileProgram
+from linnet.programs import BoundProgram, In, Task, TileProgram
 from linnet.programs.framing import framed, unframed
 from linnet.programs.urgency import Weights, priority
 from linnet.tiles import Layout, TiledArray, TileKey
 from linnet.workers.array_specs import Borrowed, InputSpec
-from linnet.workers.launcher import check_number, check_texts
-from linnet.workers.names import Seed, is_name, name_of, named
+from linnet.workers.launcher import LONG, check_flag, check_number, check_texts
+from linnet.workers.names import Seed, name_of, named
 from linnet.workers.queue import Entry
 from linnet.workers.second_parts import Gate
 
@@ -61,11 +61,13 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.task_seconds is not None:
-            check_number("task_seconds", self.task_seconds, 0.001, "seconds, more than 0, or None")
-        check_number("lease", self.lease, 0.001, "seconds, more than 0")
-        check_number("grace", self.grace, 0, "seconds, not negative")
-        if self.lease == math.inf:
-            raise InputError("lease=inf: give seconds, or nobody would ever take over what a dead worker had")
+            check_number("task_seconds", self.task_seconds, 0.001, LONG, "seconds, more than 0, or None")
+        # Longer, and nobody would ever take over what a dead worker had.
+        check_number("lease", self.lease, 0.001, LONG, "seconds, more than 0")
+        check_number("grace", self.grace, 0, LONG, "seconds, not negative")
+        check_flag("delete", self.delete)
+        if not isinstance(cast("object", self.blas), str):
+            raise InputError(f"blas={self.blas!r}: give the name of a BLAS core, or an empty text")
         if self.compression not in (None, "lz4", "zstd"):
             raise InputError(f"compression={self.compression!r}: give 'zstd', 'lz4' or None")
         check_texts("imports", self.imports, "names of modules")
@@ -124,14 +126,20 @@ class JobSpec:
 
     def priority(self, name: str) -> int:
         """Of a task, for the queue; seeds come first."""
-        task = named(name)
+        return self._urgency(named(name))
+
+    def _urgency(self, task: Task | Seed) -> int:
         if isinstance(task, Seed) or task.statement >= len(self.weights):
             return 2**60
         return priority(self.weights[task.statement], task.indices)
 
     def entries(self, names: Iterable[str]) -> list[Entry]:
         """What is ready, for the queue; without names that nobody could have told honestly."""
-        return [Entry(name, self.priority(name)) for name in names if is_name(name)]
+        found: list[Entry] = []
+        for name in names:
+            with suppress(WireError):
+                found.append(Entry(name, self._urgency(named(name))))
+        return found
 
     def to_bytes(self) -> bytes:
         """As it is stored."""

@@ -310,33 +310,35 @@ class Worker:
     def _run(self, batch: Batch) -> None:
         """Call the kernels of a batch."""
         start = time.monotonic()
-        computed: list[Attempt] = []
-        for attempt in batch.attempts:
-            if self._stop.is_set():
-                self._taker.give_back(attempt)
-                continue
-            try:
-                if isinstance(attempt.task, Task):
-                    self._inside[attempt.name] = attempt, time.monotonic()
-                    self._compute_one(attempt)
-                if self._traffic.changed(attempt.seen):  # the kernel may have read something else
-                    self._taker.lost(attempt)
-                else:
-                    computed.append(attempt)
-            except Interrupted:
-                self._taker.give_back(attempt)
-            except StoreError:  # of the ledger: kernels raise nothing that is not theirs
-                raise
-            except Exception as error:
-                if self._traffic.changed(attempt.seen):
-                    self._taker.lost(attempt)
-                else:
-                    self._taker.fail(attempt, self._taker.told(attempt, error))
-            finally:
-                self._inside.pop(attempt.name, None)
+        with self._calls.surroundings():
+            batch.attempts = [attempt for attempt in batch.attempts if self._is_computed(attempt)]
         batch.took(start)
-        batch.attempts = computed
         self._longest = max(self._longest, batch.seconds)
+
+    def _is_computed(self, attempt: Attempt) -> bool:
+        """Call the kernel of a task; whether there is something to write."""
+        if self._stop.is_set():
+            self._taker.give_back(attempt)
+            return False
+        try:
+            if isinstance(attempt.task, Task):
+                self._inside[attempt.name] = attempt, time.monotonic()
+                self._compute_one(attempt)
+            if not attempt.seen or not self._traffic.changed(attempt.seen):
+                return True
+            self._taker.lost(attempt)  # the kernel may have read something else
+        except Interrupted:
+            self._taker.give_back(attempt)
+        except StoreError:  # of the ledger: kernels raise nothing that is not theirs
+            raise
+        except Exception as error:
+            if self._traffic.changed(attempt.seen):
+                self._taker.lost(attempt)
+            else:
+                self._taker.fail(attempt, self._taker.told(attempt, error))
+        finally:
+            self._inside.pop(attempt.name, None)
+        return False
 
     def _compute_one(self, attempt: Attempt) -> None:
         self._teller.started(attempt)
@@ -396,7 +398,9 @@ class Worker:
 
     def _adapt(self, batch: Batch) -> None:
         """Let a batch hold as many tasks as take about its share of time."""
-        if any(attempt.seconds > _ALONE for attempt in batch.attempts):
+        # The middle one: of many short tasks, some are long because the system let others run meanwhile.
+        seconds = sorted(attempt.seconds for attempt in batch.attempts)
+        if seconds and seconds[len(seconds) // 2] > _ALONE:
             self._batch = 1
         elif batch.seconds < _BATCH_SECONDS / 2 and batch.tasks >= self._batch:
             self._batch = min(2 * self._batch, _BATCH)

@@ -71,6 +71,8 @@ class Completing:
 
     def _mark(self, one: Completion, task: _Task, children: Sequence[Child]) -> tuple[tuple[str, ...], int]:
         """Mark the edges to the children: those that are ready now, or were; how many edges are new."""
+        if one.name[0] == "@":
+            return self._wake(children), 0
         # Who never told anybody that it is done has no edges from it.
         fresh = not (task.token or task.lost or task.readers or task.state == DONE)
         ready: list[str] = []
@@ -90,6 +92,18 @@ class Completing:
             elif new:
                 self._seen[name] = None
         return tuple(ready), made
+
+    def _wake(self, children: Sequence[Child]) -> tuple[str, ...]:
+        """What a seed makes ready waits for nothing else, and reads no tile of it: it needs no edges."""
+        ready: list[str] = []
+        for name, _ in children:
+            child = self._child(name)
+            if child.state == WAITING:
+                child.state = READY
+                self._woken[name] = None
+            if child.state == READY:
+                ready.append(name)
+        return tuple(ready)
 
     def _child(self, name: str) -> _Task:
         found = self._tasks.get(name)
@@ -125,12 +139,17 @@ class Completing:
             [(name, tasks[name].state, tasks[name].seen, self._now) for name in self._woken],
         )
         run("UPDATE tasks SET seen = ? WHERE name = ?", [(tasks[name].seen, name) for name in self._seen])
+        done = dict.fromkeys(one.name for one in self._done)
         run(
             "INSERT INTO tasks (name, state, token, readers) VALUES (?1, 0, ?2, ?3) "
             "ON CONFLICT (name) DO UPDATE SET token = ?2, readers = ?3",
-            [(name, tasks[name].token, tasks[name].readers) for name in self._changed],
+            [(name, tasks[name].token, tasks[name].readers) for name in self._changed if name not in done],
         )
-        run("UPDATE tasks SET state = 2, computing = 0 WHERE name = ?", [(one.name,) for one in self._done])
+        run(
+            "INSERT INTO tasks (name, state, token, readers) VALUES (?1, 2, ?2, ?3) "
+            "ON CONFLICT (name) DO UPDATE SET state = 2, computing = 0, token = ?2, readers = ?3",
+            [(name, tasks[name].token, tasks[name].readers) for name in done],
+        )
         self._bury()
         self._count()
 

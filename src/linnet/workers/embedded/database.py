@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext, suppress
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ class Database:
             timeout=60,
             cached_statements=256,
         )
-        made.text_factory = _text
+        # What is no text comes through, so that it can be thrown away.
+        made.text_factory = methodcaller("decode", "utf-8", "surrogateescape")
         return made
 
     def require(self, schema: str) -> None:
@@ -308,11 +310,6 @@ def _holder(file: int) -> int | None:
             if kind == "FLOCK" and place.endswith(f":{os.fstat(file).st_ino}"):
                 return int(process)
     return None
-
-
-def _text(data: bytes) -> str:
-    """Text as it is stored; what is none comes through, so that it can be thrown away."""
-    return data.decode("utf-8", "surrogateescape")
 
 
 def _make(tables: sqlite3.Connection, schema: str) -> None:

@@ -185,7 +185,7 @@ class DirectoryStore:
 
     def _named(self, written: str, path: str) -> None:
         """Gives the file its name, making the directories above; somebody may be removing them meanwhile."""
-        self._refuse_links(os.path.dirname(path))
+        self._refuse_links(path.rpartition("/")[0])
         tries = 0
         while True:
             try:
@@ -258,7 +258,8 @@ class DirectoryStore:
 def write(file: int, parts: Sequence[Buffer]) -> None:
     """All parts, one after the other, in as few calls as the system allows."""
     if size_of(parts) < _SMALL:
-        parts = [b"".join(parts)]
+        whole = b"".join(parts)
+        parts = [whole[os.writev(file, [whole]) :]]
     left = [view for view in map(memoryview, parts) if len(view)]
     while left:
         written = os.writev(file, left[:_MAX_PARTS])

@@ -15,7 +15,7 @@ from pathlib import Path
 import job_kernels
 import numpy as np
 import pytest
-from job_samples import factorisation, undisturbed
+from job_samples import factorisation, undisturbed, until
 
 from linnet.algorithms.gemm import accumulated_gemm
 from linnet.errors import JobFailedError
@@ -106,8 +106,10 @@ def test_a_worker_that_was_stopped_comes_back_late(launcher, store):
         wait_for(job, 10)
         pid = launcher.pids[0]
         os.kill(pid, signal.SIGSTOP)
-        time.sleep(3)
+        board = open_parts(job.address).ledger._database
+        until(lambda: board.read("SELECT 1 FROM tasks WHERE attempts > 1") or job.done(0))
         os.kill(pid, signal.SIGCONT)
+        board.close()
         job.wait(150)
         assert np.array_equal(job.result()["B"].to_numpy(), np.arange(10.0) + 7)
 

@@ -65,7 +65,7 @@ def worker(
         nonlocal name
         name = made.name
         leaving.watch(made)
-        # What is loaded by now stays: to look for garbage in it, again and again, takes a sixth of short tasks.
+        # What is loaded by now stays: to look for garbage in it again and again costs short tasks much.
         gc.freeze()
 
     ending = serve(

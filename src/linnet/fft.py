@@ -3,23 +3,20 @@
 from linnet.arrays.functions.fourier import (
     fft,
     fft2,
-    fftfreq,
     fftn,
-    fftshift,
     hfft,
     ifft,
     ifft2,
     ifftn,
-    ifftshift,
     ihfft,
     irfft,
     irfft2,
     irfftn,
     rfft,
     rfft2,
-    rfftfreq,
     rfftn,
 )
+from linnet.arrays.functions.fourier_frequencies import fftfreq, fftshift, ifftshift, rfftfreq
 
 __all__ = [
     "fft",

@@ -52,14 +52,13 @@ from linnet.arrays.linalg.linear_systems import (
     solve_triangular,
 )
 from linnet.arrays.linalg.low_rank import svd_compressed, tsqr
+from linnet.arrays.linalg.norms import matrix_norm, norm, vector_norm
 from linnet.arrays.linalg.norms_and_products import (
     cross,
     diagonal,
     matmul,
-    matrix_norm,
     matrix_transpose,
     multi_dot,
-    norm,
     outer,
     symm,
     syrk,
@@ -67,7 +66,6 @@ from linnet.arrays.linalg.norms_and_products import (
     trace,
     trmm,
     vecdot,
-    vector_norm,
 )
 from linnet.arrays.linalg.tensor_equations import tensorinv, tensorsolve
 from linnet.errors import ConditionWarning, LinAlgError

@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from tests.arrays.strategies import DATES, NUMBERS, REAL, pairs, tiled
 
 from linnet.arrays import Array
-from linnet.arrays.elements import creation
+from linnet.arrays.elements import creation, filled
 from linnet.arrays.expression import chunking
-from linnet.arrays.functions import dtypes, positions_in_grids, spaced_numbers
+from linnet.arrays.functions import (
+    dtypes,
+    namespace_info,
+    positions_in_grids,
+    spaced_numbers,
+    triangle_indices,
+)
 
 
 @pytest.fixture(params=["small", "tiles"])
@@ -133,35 +139,35 @@ def test_logspace_geomspace() -> None:
 @pytest.mark.parametrize("dtype", [*NUMBERS, *DATES])
 @pytest.mark.parametrize("shape", [(), 7, (3, 5), (0, 4), [2, 3, 2]])
 def test_constants(dtype: str, shape: Any) -> None:
-    same(creation.zeros(shape, dtype), np.zeros(shape, dtype))
-    assert creation.empty(shape, dtype).dtype == dtype
+    same(filled.zeros(shape, dtype), np.zeros(shape, dtype))
+    assert filled.empty(shape, dtype).dtype == dtype
     if dtype not in DATES:
-        same(creation.ones(shape, dtype), np.ones(shape, dtype))
-        same(creation.full(shape, 1, dtype), np.full(shape, 1, dtype))
+        same(filled.ones(shape, dtype), np.ones(shape, dtype))
+        same(filled.full(shape, 1, dtype), np.full(shape, 1, dtype))
 
 
 @pytest.mark.usefixtures("_paths")
 def test_full_of_many_kinds() -> None:
-    same(creation.full((3, 4), np.arange(4)), np.full((3, 4), np.arange(4)))
-    same(creation.full((3, 4), tiled(np.arange(4.0), 2), "i4"), np.full((3, 4), np.arange(4), "i4"))
-    same(creation.full(30, True), np.full(30, True))
-    same(creation.full(30, 2.5 + 1j), np.full(30, 2.5 + 1j))
-    assert creation.zeros((10, 10), chunks=(5, -1)).chunks == ((5, 5), (10,))
+    same(filled.full((3, 4), np.arange(4)), np.full((3, 4), np.arange(4)))
+    same(filled.full((3, 4), tiled(np.arange(4.0), 2), "i4"), np.full((3, 4), np.arange(4), "i4"))
+    same(filled.full(30, True), np.full(30, True))
+    same(filled.full(30, 2.5 + 1j), np.full(30, 2.5 + 1j))
+    assert filled.zeros((10, 10), chunks=(5, -1)).chunks == ((5, 5), (10,))
     with pytest.raises(ValueError, match="negative dimensions"):
-        creation.zeros((3, -1))
+        filled.zeros((3, -1))
     with pytest.raises(TypeError, match="arrays of objects"):
-        creation.zeros(3, object)
+        filled.zeros(3, object)
 
 
 @given(pairs((*NUMBERS, *DATES)))
 def test_like(pair: Any) -> None:
     a, x = pair
     same(np.zeros_like(x), np.zeros_like(a))
-    same(creation.zeros_like(x), np.zeros_like(a))
+    same(filled.zeros_like(x), np.zeros_like(a))
     if a.dtype.kind not in "mM":
         same(np.ones_like(x, dtype="f4"), np.ones_like(a, dtype="f4"))
         same(np.full_like(x, 1), np.full_like(a, 1))
-    assert creation.empty_like(x).chunks == x.chunks
+    assert filled.empty_like(x).chunks == x.chunks
     same(np.zeros((2, 3), like=x), np.zeros((2, 3)))
 
 
@@ -258,7 +264,7 @@ def test_coordinates() -> None:
         positions_in_grids.fromfunction(lambda i, j: i * 2 + j, (4, 3)),
         np.fromfunction(lambda i, j: i * 2 + j, (4, 3)),
     )
-    assert [d.compute().tolist() for d in positions_in_grids.diag_indices(4)] == [[0, 1, 2, 3]] * 2
+    assert [d.compute().tolist() for d in triangle_indices.diag_indices(4)] == [[0, 1, 2, 3]] * 2
 
 
 @pytest.mark.usefixtures("_paths")
@@ -273,7 +279,7 @@ def test_indices_of_triangles() -> None:
     for ours, theirs in zip(np.tril_indices_from(x), np.tril_indices_from(np.ones((3, 4))), strict=True):
         np.testing.assert_array_equal(ours.compute(), theirs)
     for ours, theirs in zip(
-        positions_in_grids.mask_indices(3, np.triu, 1), np.mask_indices(3, np.triu, 1), strict=True
+        triangle_indices.mask_indices(3, np.triu, 1), np.mask_indices(3, np.triu, 1), strict=True
     ):
         np.testing.assert_array_equal(ours.compute(), theirs)
 
@@ -309,7 +315,7 @@ def test_inspection() -> None:
     assert dtypes.iinfo(x).max == 32767
     assert not np.iscomplexobj(x)
     assert np.common_type(x) is np.float64
-    info = dtypes.__array_namespace_info__()
+    info = namespace_info.__array_namespace_info__()
     assert info.default_dtypes()["integral"] == np.int64
     assert set(info.dtypes(kind=("bool", "real floating"))) == {"bool", "float32", "float64"}
     with pytest.raises(ValueError, match="is not known"):

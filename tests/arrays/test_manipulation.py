@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.arrays.strategies import DATES, NUMBERS, arrays, chunkings, pairs, tiled
 
 from linnet.arrays import Array
-from linnet.arrays.elements import join_and_split, roll_and_flip, shapes
+from linnet.arrays.elements import insert_and_delete, join_and_split, shapes
 from linnet.arrays.expression import chunking
 
 ALL = (*NUMBERS, *DATES)
@@ -277,4 +277,4 @@ def test_insert_places_values_as_numpy_does() -> None:
     mask = np.array([True, False, True])
     same(np.delete(x, mask, 0), np.delete(a, mask, 0))
     with pytest.raises(IndexError, match="out of bounds for axis 0 with size 3"):
-        roll_and_flip.delete(x, 5, 0)
+        insert_and_delete.delete(x, 5, 0)

@@ -18,11 +18,11 @@ import numpy as np
 from linnet.arrays import FURTHER
 from linnet.arrays.array import Array
 from linnet.arrays.elements.core import NUMPY
-from linnet.arrays.functions import fourier
+from linnet.arrays.functions import fourier, fourier_frequencies
 from linnet.arrays.functions.numpy_unchanged import SAME
 from linnet.arrays.functions.random_counts import Counts
 from linnet.arrays.functions.random_numbers import Generator
-from linnet.arrays.linalg import norms_and_products, tensor_equations
+from linnet.arrays.linalg import norms, norms_and_products, tensor_equations
 from linnet.arrays.namespace import names
 
 STATES = ("chunked", "gathering", "absent")
@@ -84,8 +84,10 @@ def covered() -> dict[str, list[Row]]:
         import_module(f"linnet.arrays.{chapter}")
     return {
         "numpy": list(_rows(np, names())),
-        "numpy.linalg": list(_rows(np.linalg, {**vars(norms_and_products), **vars(tensor_equations)})),
-        "numpy.fft": list(_rows(np.fft, vars(fourier))),
+        "numpy.linalg": list(
+            _rows(np.linalg, {**vars(norms), **vars(norms_and_products), **vars(tensor_equations)})
+        ),
+        "numpy.fft": list(_rows(np.fft, {**vars(fourier), **vars(fourier_frequencies)})),
         "numpy.random.Generator": list(_rows(np.random.Generator, {**vars(Counts), **vars(Generator)})),
         "numpy.ndarray": list(_rows(np.ndarray, vars(Array))),
     }

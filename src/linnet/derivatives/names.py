@@ -11,6 +11,7 @@ from linnet.arrays.linalg import (
     factorisations,
     least_squares,
     linear_systems,
+    norms,
     norms_and_products,
     tensor_equations,
 )
@@ -30,6 +31,7 @@ _LINALG = """
 
 def _linalg() -> dict[str, Any]:
     modules = (
+        norms,
         norms_and_products,
         factorisations,
         eigen_and_singular,

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from linnet.arrays.elements import creation, reductions, shapes
+from linnet.arrays.elements import creation, means_and_variances, reductions, shapes
 from linnet.arrays.elements.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, wrap
 from linnet.arrays.expression.builders import permuted as permuted_node
-from linnet.arrays.functions import contractions
+from linnet.arrays.functions import contractions, einsum
 from linnet.errors import InputError
 from linnet.machine.float_errors import quietly
 from linnet.sparse_arrays.array import RULES, SparseArray, form_of, sparse_array
@@ -223,7 +223,7 @@ for _name in _FOLDS:
     rule(getattr(reductions, _name))(_reduction(_name))
 
 
-@rule(reductions.mean)
+@rule(means_and_variances.mean)
 def _mean(x: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, **others: Any) -> Any:
     form = form_of(x)
     count = int(np.prod([form.shape[each] for each in axes_of(axis, form.ndim)], dtype=object))
@@ -381,7 +381,7 @@ def _as_matrix(array: Any, new: int) -> Any:
     return array[None, :] if new == 0 else array[:, None]
 
 
-@rule(contractions.einsum)
+@rule(einsum.einsum)
 def _einsum(text: Any, *operands: Any, **keywords: Any) -> Any:
     if not isinstance(text, str) or len(operands) != 2 or "." in text:
         raise InputError("einsum with sparse arrays takes letters for two operands, as in 'ij,jk->ik'")

@@ -8,7 +8,8 @@ import numpy as np
 
 from linnet.arrays.elements.core import as_node, wrap
 from linnet.arrays.elements.elementwise import apply, cast
-from linnet.arrays.elements.reductions import NOT_GIVEN, counted, less, masked
+from linnet.arrays.elements.means_and_variances import less
+from linnet.arrays.elements.reductions import NOT_GIVEN, counted, masked
 from linnet.arrays.expression.builders import folded, mapped
 from linnet.arrays.expression.nodes import Node
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linnet.arrays.elements.choose_and_select import extremes
 from linnet.arrays.elements.computed_indices import known
 from linnet.arrays.elements.core import as_node, chunked, wrap
 from linnet.arrays.elements.elementwise import apply, cast
 from linnet.arrays.elements.gather import as_mask, counted, positions, slabs
 from linnet.arrays.elements.indexing import indexed
-from linnet.arrays.elements.take_and_put import extremes
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.builders import blocks, concatenated, constant, filled, folded, mapped, permuted
 from linnet.arrays.expression.nodes import Along, Node, Operand, Piece

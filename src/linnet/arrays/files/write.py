@@ -16,7 +16,6 @@ import numpy as np
 
 from linnet.arrays.elements.core import as_node, checked
 from linnet.arrays.elements.elementwise import cast
-from linnet.arrays.elements.whole_axes import whole_along
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.builders import blocks, recut
 from linnet.arrays.expression.nodes import Along, Blocks, Entry, Node, Number, Operand, Piece, Spans
@@ -107,7 +106,7 @@ def to_zarr(
     if done is None:
         return
     attributes = {"url": place.url, "options": place.options, "version": zarr.version(text), "region": ""}
-    _run("save_zarr", node, attributes, done)
+    write_tiles("save_zarr", node, attributes, done)
     zarr.end(place, text, files, root)
 
 
@@ -152,7 +151,7 @@ def _into_region(node: Node, place: Place, region: Sequence[slice], resume: bool
     plan = {"metadata": zarr.version(text), "tiles": _digest(node.layout)}
     done = record.begin(plan, resume)
     attributes = {"url": place.url, "options": place.options, "version": zarr.version(text), "region": name}
-    _run("save_zarr", node, attributes, done, starts)
+    write_tiles("save_zarr", node, attributes, done, starts)
     record.end()
 
 
@@ -215,151 +214,19 @@ def to_npy(
     place = Place.of(path, storage_options)
     head = npy.header(node.shape, node.dtype)
     node = _in_slabs(node) if not place.is_local or _short_runs(node) else node
-    done = _begin(place, "npy", node, overwrite, resume, {"header": head.decode("latin1")})
+    done = begin_writing(place, "npy", node, overwrite, resume, {"header": head.decode("latin1")})
     if done is None:
         return
     journal = Journal(place)
     if place.is_local:
         if not done:
             npy.prepare(journal.folder / "data", node.shape, node.dtype)
-        _run("save_npy", node, {"url": place.url, "shape": node.shape, "offset": len(head)}, done)
+        write_tiles("save_npy", node, {"url": place.url, "shape": node.shape, "offset": len(head)}, done)
         stores.rename(journal.folder / "data", place)
         journal.end()
         return
-    _run("save_part", node, {"url": place.url, "options": place.options, "form": "raw"}, done)
+    write_tiles("save_part", node, {"url": place.url, "options": place.options, "form": "raw"}, done)
     parts.join(journal, head, math.prod(node.grid))
-
-
-def to_csv(
-    x: Any,
-    path: Any,
-    *,
-    header: Sequence[str] | None = None,
-    delimiter: str = ",",
-    fmt: str | None = None,
-    overwrite: bool = False,
-    resume: bool = False,
-    storage_options: Mapping[str, Any] | None = None,
-) -> None:
-    r"""Write rows of an array as text; an array of one axis becomes one column.
-
-    `header` names the columns. Numbers are as short as reads back to the same ones, or as a format
-    such as "%.3f" says. Tiles are written side by side and strung together in the end.
-
-    Parameters
-    ----------
-    x : array_like
-        Of one or two axes.
-    path : str or path
-        The file, or the address of an object.
-    header : sequence of str, optional
-        Names of the columns.
-    delimiter : str
-    fmt : str, optional
-        A format for numbers, such as "%.3f".
-    overwrite : bool
-        Replace what is there; otherwise that is an error.
-    resume : bool
-        After a failure, write only what is missing.
-    storage_options : mapping, optional
-        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> import linnet as ln
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ln.to_csv(ln.asarray([[1, 2], [3, 4]]), f"{folder}/x.csv", header=["a", "b"])
-    ...     pathlib.Path(f"{folder}/x.csv").read_text()
-    'a,b\n1,2\n3,4\n'
-    """
-    from linnet.io import parts
-    from linnet.io.csv_columns import Dialect, header_of
-    from linnet.io.journal import Journal
-    from linnet.io.places import Place
-
-    node = _rows(x, "to_csv")
-    width = 1 if node.ndim == 1 else node.shape[1]
-    if header is not None and len(header) != width:
-        raise InputError(f"header={list(header)!r} names {len(header)} columns, the array has {width}")
-    dialect = Dialect(delimiter)
-    place = Place.of(path, storage_options)
-    head = b"" if header is None else header_of([str(name) for name in header], dialect.delimiter)
-    how = {"delimiter": dialect.delimiter, "fmt": fmt}
-    done = _begin(place, "csv", node, overwrite, resume, {"header": head.decode(), **how})
-    if done is None:
-        return
-    _run("save_part", node, {"url": place.url, "options": place.options, "form": "text", **how}, done)
-    parts.join(Journal(place), head, math.prod(node.grid))
-
-
-def to_parquet(
-    x: Any,
-    path: Any,
-    *,
-    columns: Sequence[str] | None = None,
-    compression: str | None = "snappy",
-    overwrite: bool = False,
-    resume: bool = False,
-    storage_options: Mapping[str, Any] | None = None,
-) -> None:
-    """Write rows of an array as Parquet; an array of one axis becomes one column.
-
-    A path that ends with .parquet becomes one file, put together in the end from what the tasks wrote;
-    any other a folder with a file for each tile, which needs no such step. `columns` are their names
-    (default: their numbers).
-
-    Parameters
-    ----------
-    x : array_like
-        Of one or two axes.
-    path : str or path
-        A file that ends with .parquet, or a folder.
-    columns : sequence of str, optional
-        Their names.
-    compression : str, optional
-        As pyarrow knows it.
-    overwrite : bool
-        Replace what is there; otherwise that is an error.
-    resume : bool
-        After a failure, write only what is missing.
-    storage_options : mapping, optional
-        Options of the object store (`endpoint`, `region`, `access_key_id`, …); others from the environment.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import linnet as ln
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     ln.to_parquet(ln.arange(4), f"{folder}/x.parquet", columns=["a"])
-    ...     ln.read_parquet(f"{folder}/x.parquet", columns="a").compute()
-    array([0, 1, 2, 3])
-    """
-    from linnet.io import parquet, parts, stores
-    from linnet.io.journal import Journal
-    from linnet.io.places import Place
-
-    parquet.library()
-    node = _rows(x, "to_parquet")
-    width = 1 if node.ndim == 1 else node.shape[1]
-    names = tuple(map(str, range(width) if columns is None else columns))
-    if len(names) != width or len(set(names)) != width:
-        raise InputError(f"columns={list(names)!r}: name each of the {width} columns once")
-    place = Place.of(path, storage_options)
-    how = {"names": names, "compression": compression}
-    done = _begin(place, "parquet", node, overwrite, resume, how)
-    if done is None:
-        return
-    _run("save_part", node, {"url": place.url, "options": place.options, "form": "parquet", **how}, done)
-    journal = Journal(place)
-    if place.name.endswith((".parquet", ".pq")):
-        written = [parts.place_of(journal, k, ".parquet") for k in range(math.prod(node.grid))]
-        parquet.joined(journal, written, compression)
-        return
-    if overwrite:
-        parquet.remove(place)
-    stores.rename(journal.folder / "parts", place)
-    journal.end()
 
 
 def to_hdf5(
@@ -425,24 +292,14 @@ def to_hdf5(
     done = journal.begin({**plan, "tiles": _digest(node.layout)}, resume)
     if not done:
         hdf5.prepare(journal, name, node.shape, node.dtype, options)
-    _run("save_hdf5", node, {"url": place.url, "name": name}, done)
+    write_tiles("save_hdf5", node, {"url": place.url, "name": name}, done)
     hdf5.end(journal, name)
 
 
 # ---- what writers share
 
 
-def _rows(x: Any, name: str) -> Node:
-    """An array of rows, each of them in one tile."""
-    with borrowed():
-        node = as_node(x)
-    checked(np.empty(0, node.dtype))
-    if node.ndim not in (1, 2):
-        raise InputError(f"{name} writes rows of columns: give an array of one or two axes, not {node.ndim}")
-    return node if node.ndim == 1 else whole_along(node, (1,))
-
-
-def _begin(
+def begin_writing(
     place: Place, form: str, node: Node, overwrite: bool, resume: bool, plan: dict[str, Any]
 ) -> frozenset[int] | None:
     """Make ready for tiles; returns those done already, or None if the file is complete."""
@@ -459,7 +316,7 @@ def _begin(
     return journal.begin({**described, **plan}, resume)
 
 
-def _run(
+def write_tiles(
     kernel: str, node: Node, attributes: Mapping[str, Any], done: frozenset[int], starts: Sequence[int] = ()
 ) -> None:
     """Write every tile that is not done: a kernel call for each, computed now."""
@@ -553,5 +410,5 @@ def _short_runs(node: Node) -> bool:
     return min(b - a for a, b in itertools.pairwise(edges)) * node.dtype.itemsize < _RUN
 
 
-__all__ = ["to_csv", "to_hdf5", "to_npy", "to_parquet", "to_zarr"]
+__all__ = ["to_hdf5", "to_npy", "to_zarr"]
 METHODS: dict[str, Any] = {name: globals()[name] for name in __all__}

@@ -15,10 +15,9 @@ from linnet.arrays.elements.core import ArrayBase, as_node, axis_of, chunked, is
 from linnet.arrays.elements.elementwise import apply, cast
 from linnet.arrays.elements.operators import taken
 from linnet.arrays.expression import chunking
-from linnet.arrays.expression.builders import filled, folded, permuted
+from linnet.arrays.expression.builders import permuted
 from linnet.arrays.expression.nodes import Node
 from linnet.arrays.expression.sums_of_products import contracted
-from linnet.arrays.functions import contraction_order
 
 if TYPE_CHECKING:
     from linnet.arrays.array import Array
@@ -30,7 +29,7 @@ _FEW_PRODUCTS = 1 << 21
 """Products of two elements that are made at once: a matrix of 16 MB times a vector."""
 
 
-def _typed(*items: Any) -> tuple[list[Node], np.dtype[Any]]:
+def with_common_dtype(*items: Any) -> tuple[list[Node], np.dtype[Any]]:
     """Operands, and the dtype of their product."""
     nodes = [as_node(item) for item in items]
     for node in nodes:
@@ -99,7 +98,7 @@ def _single(node: Node, letters: str, lengths: dict[str, int]) -> tuple[Node, st
     return permuted(node, tuple(kept)), "".join(letters[axis] for axis in kept)
 
 
-def _product(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
+def pair_product(letters: Sequence[str], nodes: Sequence[Node], out: str, dtype: Any) -> Node:
     """A contraction in which axes of length 1 are broadcast."""
     lengths: dict[str, int] = {}
     for own, node in zip(letters, nodes, strict=True):
@@ -134,7 +133,7 @@ def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Array:
     if dtype is not None:  # the products too are of this dtype, not only the result
         np.matmul(*(np.ones((1, 1), as_node(each).dtype) for each in (x1, x2)), dtype=dtype)
         x1, x2 = (wrap(cast(as_node(each), dtype)) for each in (x1, x2))
-    (a, b), common = _typed(x1, x2)
+    (a, b), common = with_common_dtype(x1, x2)
     if not a.ndim or not b.ndim:
         raise ValueError(f"matmul takes arrays with axes, got shapes {a.shape} and {b.shape}; use multiply")
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
@@ -147,10 +146,10 @@ def matmul(x1: Any, x2: Any, /, *, dtype: Any = None, out: Any = None) -> Array:
     left = (free[len(free) - (a.ndim - 2) :] if a.ndim > 2 else "") + ("Y" if a.ndim > 1 else "") + "X"
     right = (free[len(free) - (b.ndim - 2) :] if b.ndim > 2 else "") + "X" + ("Z" if b.ndim > 1 else "")
     made = free + ("Y" if a.ndim > 1 else "") + ("Z" if b.ndim > 1 else "")
-    return _finished(_product([left, right], [a, b], made, common), out)
+    return finished_product(pair_product([left, right], [a, b], made, common), out)
 
 
-def _finished(node: Node, out: Any = None) -> Any:
+def finished_product(node: Node, out: Any = None) -> Any:
     result = wrap(node)
     if out is None:
         return result
@@ -180,7 +179,7 @@ def tensordot(x1: Any, x2: Any, /, axes: Any = 2) -> Array:
     >>> ln.tensordot(ln.ones((2, 3)), ln.ones((3, 4)), axes=1).shape
     (2, 4)
     """
-    (a, b), common = _typed(x1, x2)
+    (a, b), common = with_common_dtype(x1, x2)
     if isinstance(axes, int):
         first, second = list(range(a.ndim - axes, a.ndim)), list(range(axes))
         if axes < 0 or axes > min(a.ndim, b.ndim):
@@ -223,7 +222,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     >>> ln.vecdot([[1, 2], [3, 4]], [1, 10]).compute()
     array([21, 43])
     """
-    (a, b), common = _typed(x1, x2)
+    (a, b), common = with_common_dtype(x1, x2)
     if not a.ndim or not b.ndim or a.shape[axis] != b.shape[axis]:
         raise ValueError(f"vecdot: {a.shape} and {b.shape} do not fit along axis {axis}")
     if a.dtype.kind == "c":
@@ -232,7 +231,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     letters = _LETTERS[:ndim]
     place = axis_of(axis, min(a.ndim, b.ndim)) - min(a.ndim, b.ndim)
     made = "".join(c for k, c in enumerate(letters) if k != ndim + place)
-    return wrap(_product([letters[ndim - a.ndim :], letters[ndim - b.ndim :]], [a, b], made, common))
+    return wrap(pair_product([letters[ndim - a.ndim :], letters[ndim - b.ndim :]], [a, b], made, common))
 
 
 @chunked(np.dot, small=_straight(np.dot))
@@ -255,7 +254,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Array:
     >>> ln.dot([[1, 2], [3, 4]], [1, 10]).compute()
     array([21, 43])
     """
-    (x, y), common = _typed(a, b)
+    (x, y), common = with_common_dtype(a, b)
     if not x.ndim or not y.ndim:
         return apply(np.multiply, wrap(x), wrap(y))
     if x.ndim <= 2 and y.ndim <= 2:
@@ -267,7 +266,7 @@ def dot(a: Any, b: Any, out: Any = None) -> Array:
     if x.shape[-1] != y.shape[place]:
         raise ValueError(f"dot: shapes {x.shape} and {y.shape} do not fit")
     node = contracted(["".join(left), "".join(right)], [x, y], "".join(made), common)
-    return _finished(node, out)
+    return finished_product(node, out)
 
 
 @chunked(np.inner, small=_straight(np.inner))
@@ -289,7 +288,7 @@ def inner(a: Any, b: Any, /) -> Array:
     >>> ln.inner([1, 2], [3, 4]).compute()
     np.int64(11)
     """
-    (x, y), _ = _typed(a, b)
+    (x, y), _ = with_common_dtype(a, b)
     if not x.ndim or not y.ndim:
         return apply(np.multiply, wrap(x), wrap(y))
     return tensordot(wrap(x), wrap(y), axes=((x.ndim - 1,), (y.ndim - 1,)))
@@ -319,7 +318,7 @@ def outer(a: Any, b: Any, out: Any = None) -> Array:
     flat = [wrap(n) if n.ndim == 1 else wrap(n).reshape(-1) for n in (x, y)]
     columns = wrap(permuted(flat[0].__node__, (0, -1)))
     rows = wrap(permuted(flat[1].__node__, (-1, 0)))
-    return _finished(apply(np.multiply, columns, rows).__node__, out)
+    return finished_product(apply(np.multiply, columns, rows).__node__, out)
 
 
 @chunked(np.vdot, small=_straight(np.vdot))
@@ -401,107 +400,6 @@ def _dropped(node: Node, axis: int) -> Node:
     return permuted(node, tuple(k for k in range(node.ndim) if k != node.ndim + axis))
 
 
-@chunked(np.einsum)
-def einsum(*operands: Any, out: Any = None, optimize: Any = True, **keywords: Any) -> Array:
-    """Sums of products by letters, as NumPy's; the order of products is chosen.
-
-    Parameters
-    ----------
-    operands : the letters of the axes, such as "ij,jk->ik", and the arrays
-    out : array, optional; where the result goes
-    optimize : the order of products; by default the best one is looked for
-
-    Returns
-    -------
-    Array
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.einsum("ij,j->i", [[1, 2], [3, 4]], [1, 10]).compute()
-    array([21, 43])
-    """
-    dtype, casting = keywords.pop("dtype", None), keywords.pop("casting", "safe")
-    keywords.pop("order", None)
-    if keywords:
-        raise TypeError(f"einsum() got an unexpected keyword argument {next(iter(keywords))!r}")
-    if isinstance(operands[0], str):
-        spec, items = operands[0], list(operands[1:])
-    else:
-        spec, items = contraction_order.from_lists(operands)
-    nodes, common = _typed(*items)
-    if len(nodes) == 1 and out is None and _only_moves(spec, nodes[0].shape):
-        dtype = None  # NumPy returns a view, whatever dtype it was told
-    if dtype is not None:
-        for node in nodes:
-            if not np.can_cast(node.dtype, dtype, casting):
-                raise TypeError(
-                    f"einsum: {node.dtype} cannot be cast to {np.dtype(dtype)} by the rule {casting!r}"
-                )
-        nodes = [cast(node, dtype) for node in nodes]
-        common = np.dtype(dtype)
-    made = list(nodes)
-    # What is stored in between is float32, as it is where NumPy multiplies float16 at once.
-    inside = np.dtype(np.float32) if common == np.float16 else common
-    for step in _steps(spec, [node.shape for node in nodes], optimize):
-        made.append(_step(step, [made[number] for number in step.operands], inside))
-    last = made[-1]
-    if any(0 in node.shape for node in nodes):  # a sum of nothing, whatever else is multiplied with it
-        last = filled(last.shape, 0, common, last.layout)
-    return _finished(cast(last, common), out)
-
-
-def _only_moves(spec: str, shape: tuple[int, ...]) -> bool:
-    """Whether nothing is summed: a transpose, a diagonal."""
-    return all(step.kind in ("diagonal", "transpose") for step in contraction_order.plan(spec, [shape]))
-
-
-_MORE_WORK = 1.2
-"""How much more may be computed if in return nothing in between is stored."""
-
-
-def _steps(spec: str, shapes: list[tuple[int, ...]], optimize: Any) -> list[contraction_order.Step]:
-    """The order of least work; of three operands one that stores nothing in between, if there is one."""
-    best = contraction_order.fused(contraction_order.plan(spec, shapes, optimize), len(shapes))
-    if optimize is not True or len(shapes) != 3 or len(best) == 1:
-        return best
-    allowed = _MORE_WORK * sum(step.flops for step in best)
-    for first in ((0, 2), (0, 1), (1, 2)):
-        steps = contraction_order.fused(contraction_order.plan(spec, shapes, [first, (0, 1)]), len(shapes))
-        if len(steps) == 1 and sum(step.flops for step in steps) <= allowed:
-            return steps
-    return best
-
-
-def _step(step: contraction_order.Step, nodes: list[Node], common: np.dtype[Any]) -> Node:
-    letters, out = step.spec.split("->")
-    if step.kind == "contract":
-        return _product(letters.split(","), nodes, out, common)
-    (node,) = nodes
-    if step.kind == "transpose":
-        return permuted(node, tuple(letters.index(c) for c in out))
-    if step.kind == "diagonal":
-        return _diagonal(letters, out, node)
-    axes = tuple(axis for axis, c in enumerate(letters) if c not in out)
-    left = [c for c in letters if c in out]
-    node = cast(node, common)  # a sum in a narrower dtype than the product's would overflow
-    kind = "any" if node.dtype == np.bool_ else "sum"
-    total = folded(node, kind, axes, node.dtype, inner=node.dtype) if axes else node
-    return permuted(total, tuple(left.index(c) for c in out))
-
-
-def _diagonal(letters: str, out: str, node: Node) -> Node:
-    """Only elements where axes with the same letter have the same index."""
-    current = list(letters)
-    result = wrap(node)
-    while len(set(current)) < len(current):
-        second = next(k for k, c in enumerate(current) if c in current[:k])
-        first = current.index(current[second])
-        result = cast_to(Any, np.diagonal(result, 0, first, second))
-        current = [c for k, c in enumerate(current) if k not in (first, second)] + [current[second]]
-    return permuted(result.__node__, tuple(current.index(c) for c in out))
-
-
 def _matmul_operator(self: Any, other: Any) -> Array:
     other = taken(other)
     return other if other is NotImplemented else _product_of(self, other)
@@ -534,4 +432,4 @@ METHODS: dict[str, Any] = {
     "__imatmul__": _matmul_inplace,
     "dot": dot,
 }
-__all__ = ["dot", "einsum", "inner", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]
+__all__ = ["dot", "inner", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]

@@ -83,7 +83,7 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: Any = Fal
 
     Examples
     --------
-    >>> from linnet.arrays.elements.creation import zeros
+    >>> from linnet.arrays.elements.filled import zeros
     >>> x, y = zeros((10, 9000)), zeros((9000, 10))
     >>> einsum_path("ij,jk,kl->il", x, y, x)[0]
     ['einsum_path', (0, 1), (0, 1)]

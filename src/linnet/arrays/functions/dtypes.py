@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import builtins
 import math
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linnet.arrays.elements.core import NUMPY, SCALARS, ArrayBase, as_node, axes_of, checked, chunked, wrap
+from linnet.arrays.elements.core import NUMPY, SCALARS, ArrayBase, as_node, axes_of, checked, wrap
 from linnet.arrays.elements.creation import check_device
 from linnet.arrays.elements.creation import copy as copied
-from linnet.arrays.elements.elementwise import apply, cast, placed
-from linnet.arrays.expression import chunking
+from linnet.arrays.elements.elementwise import cast, placed
 from linnet.arrays.expression.builders import each_tile, filled, mapped, recut
 from linnet.arrays.expression.traced import traceable
 from linnet.tiles import Layout
@@ -34,15 +32,15 @@ inf: float = np.inf
 nan: float = np.nan
 newaxis: None = None
 
-_KINDS = {
+KINDS = {
     "bool": ("bool",),
     "signed integer": ("int8", "int16", "int32", "int64"),
     "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
     "real floating": ("float32", "float64"),
     "complex floating": ("complex64", "complex128"),
 }
-_KINDS["integral"] = _KINDS["signed integer"] + _KINDS["unsigned integer"]
-_KINDS["numeric"] = _KINDS["integral"] + _KINDS["real floating"] + _KINDS["complex floating"]
+KINDS["integral"] = KINDS["signed integer"] + KINDS["unsigned integer"]
+KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
 
 # ---- conversion
 
@@ -130,7 +128,7 @@ def _byteswap(self: Any, inplace: Any = False) -> Array:
     raise TypeError("byteswap is not supported: tiles are kept in the machine's own order of bytes")
 
 
-def _real(self: Any) -> Any:
+def real_part(self: Any) -> Any:
     """The real part."""
     node = self.__node__
     return wrap(
@@ -138,7 +136,7 @@ def _real(self: Any) -> Any:
     )
 
 
-def _imag(self: Any) -> Any:
+def imaginary_part(self: Any) -> Any:
     """The imaginary part; zeros, if elements have none."""
     node = self.__node__
     if node.dtype.kind != "c":
@@ -446,229 +444,7 @@ def size(a: Any, axis: Any = None) -> int:
     return total
 
 
-@traceable
-def iscomplexobj(x: Any) -> builtins.bool:
-    """Whether the dtype is complex.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.iscomplexobj([1 + 0j])
-    True
-    """
-    return as_node(x).dtype.kind == "c"
-
-
-@traceable
-def isrealobj(x: Any) -> builtins.bool:
-    """Whether the dtype is not complex.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.isrealobj([1.0])
-    True
-    """
-    return not iscomplexobj(x)
-
-
-@chunked(np.iscomplex, times=chunking.LINEAR)
-def iscomplex(x: Any) -> Array:
-    """Where the imaginary part is not zero.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    Array of booleans
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.iscomplex([1 + 2j, 3]).compute()
-    array([ True, False])
-    """
-    array = wrap(as_node(x))
-    if not iscomplexobj(array):
-        return wrap(filled(array.shape, False, "?", array.__node__.layout))
-    return apply(np.not_equal, _imag(array), 0)
-
-
-@chunked(np.isreal, times=chunking.LINEAR)
-def isreal(x: Any) -> Array:
-    """Where the imaginary part is zero.
-
-    Parameters
-    ----------
-    x : array_like
-
-    Returns
-    -------
-    Array of booleans
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.isreal([1 + 2j, 3]).compute()
-    array([False,  True])
-    """
-    return apply(np.logical_not, iscomplex(wrap(as_node(x))))
-
-
-@chunked(np.isposinf, times=chunking.LINEAR)
-def isposinf(x: Any, out: Any = None) -> Array:
-    """Where elements are positive infinity.
-
-    Parameters
-    ----------
-    x : array_like
-    out : array, optional; where the result goes
-
-    Returns
-    -------
-    Array of booleans
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.isposinf([-ln.inf, ln.inf]).compute()
-    array([False,  True])
-    """
-    return _infinite(x, out, positive=True)
-
-
-@chunked(np.isneginf, times=chunking.LINEAR)
-def isneginf(x: Any, out: Any = None) -> Array:
-    """Where elements are negative infinity.
-
-    Parameters
-    ----------
-    x : array_like
-    out : array, optional; where the result goes
-
-    Returns
-    -------
-    Array of booleans
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.isneginf([-ln.inf, ln.inf]).compute()
-    array([ True, False])
-    """
-    return _infinite(x, out, positive=False)
-
-
-def _infinite(x: Any, out: Any, *, positive: Any) -> Any:
-    array = wrap(as_node(x))
-    if array.dtype.kind == "c":
-        raise TypeError(f"infinities of {array.dtype} values have no sign; take the real or imaginary part")
-    side = apply(np.signbit, array)
-    found = apply(np.logical_and, apply(np.isinf, array), apply(np.logical_not, side) if positive else side)
-    return found if out is None else placed(found, out, True, "isposinf" if positive else "isneginf")
-
-
-@chunked(np.real_if_close, times=chunking.LINEAR)
-def real_if_close(a: Any, tol: float = 100) -> Array:
-    """The real part, if all imaginary parts are close to zero: this computes them.
-
-    Parameters
-    ----------
-    a : array_like of complex numbers
-    tol : how many units of rounding the imaginary parts may be
-
-    Returns
-    -------
-    Array
-
-    Examples
-    --------
-    >>> import linnet as ln
-    >>> ln.real_if_close([1 + 1e-15j]).compute()
-    array([1.])
-    """
-    array = wrap(as_node(a))
-    if array.dtype.kind != "c":
-        return array
-    limit = tol * np.finfo(array.dtype).eps if tol > 1 else tol
-    largest = NUMPY[np.all](apply(np.less, apply(np.absolute, _imag(array)), limit))
-    return _real(array) if operator.truth(largest) else array
-
-
 # ---- the namespace's description of itself
-
-
-class Info:
-    """What the standard's inspection functions tell of this namespace."""
-
-    def capabilities(self) -> dict[str, Any]:
-        """What is supported beyond the common part."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
-
-    def default_device(self) -> str:
-        """Where arrays are made."""
-        return "cpu"
-
-    def devices(self) -> tuple[str, ...]:
-        """Where arrays can be."""
-        return ("cpu",)
-
-    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
-        """What Python numbers become."""
-        check_device(device)
-        return {
-            "real floating": float64,
-            "complex floating": complex128,
-            "integral": int64,
-            "indexing": int64,
-        }
-
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
-        """The standard's dtypes, all or those of a kind."""
-        check_device(device)
-        kinds = tuple(_KINDS) if kind is None else (kind,) if isinstance(kind, str) else tuple(kind)
-        for each in kinds:
-            if each not in _KINDS:
-                raise ValueError(f"kind {each!r} is not known; expected one of {', '.join(_KINDS)}")
-        # Of the type of `x.dtype`, as NumPy's own: others look that up among them.
-        return {name: np.dtype(name) for each in kinds for name in _KINDS[each]}
-
-
-__array_api_version__ = "2025.12"
-
-
-def __array_namespace_info__() -> Info:
-    """The namespace's description of itself, as the standard asks.
-
-    Returns
-    -------
-    Info
-        With `capabilities()`, `default_device()`, `default_dtypes()`, `devices()` and `dtypes()`.
-
-    Examples
-    --------
-    >>> __array_namespace_info__().default_device()
-    'cpu'
-    """
-    return Info()
 
 
 METHODS: dict[str, Any] = {
@@ -676,8 +452,8 @@ METHODS: dict[str, Any] = {
     "byteswap": _byteswap,
     "copy": copied,
     "fill": _fill,
-    "imag": property(_imag),
-    "real": property(_real),
+    "imag": property(imaginary_part),
+    "real": property(real_part),
     "view": _view,
 }
 _FUNCTIONS = [
@@ -686,9 +462,7 @@ _FUNCTIONS = [
     "copyto",
     "finfo",
     "iinfo",
-    "iscomplexobj",
     "isdtype",
-    "isrealobj",
     "min_scalar_type",
     "ndim",
     "promote_types",
@@ -698,8 +472,6 @@ _FUNCTIONS = [
 ]
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     *_FUNCTIONS,
-    "__array_api_version__",
-    "__array_namespace_info__",
     "astype",
     "bool",
     "complex64",
@@ -713,14 +485,9 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "int16",
     "int32",
     "int64",
-    "iscomplex",
-    "isneginf",
-    "isposinf",
-    "isreal",
     "nan",
     "newaxis",
     "pi",
-    "real_if_close",
     "uint8",
     "uint16",
     "uint32",

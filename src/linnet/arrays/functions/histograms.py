@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.arrays.elements import reductions
+from linnet.arrays.elements import means_and_variances, reductions
 from linnet.arrays.elements.core import ArrayBase, as_node, chunked, wrap
 from linnet.arrays.elements.elementwise import apply, cast
 from linnet.arrays.expression import chunking
@@ -80,7 +80,7 @@ def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> Any:
     spread = _distance(*computed([as_node(extreme(x)) for extreme in (reductions.min, reductions.max)]))
 
     def deviation() -> Any:
-        return reductions.std(x).compute()[()]
+        return means_and_variances.std(x).compute()[()]
 
     def scott() -> Any:
         return (24.0 * math.pi**0.5 / n) ** (1.0 / 3.0) * deviation()
@@ -97,8 +97,8 @@ def _width(rule: str, node: Node, bounds: tuple[Any, Any]) -> Any:
         if n <= 2 or sigma <= 0:
             return 0.0
         scale = np.sqrt(6.0 * (n - 2) / ((n + 1.0) * (n + 3)))
-        standard = apply(np.true_divide, apply(np.subtract, x, reductions.mean(x)), sigma)
-        skew = reductions.mean(apply(np.power, standard, 3)).compute()[()]
+        standard = apply(np.true_divide, apply(np.subtract, x, means_and_variances.mean(x)), sigma)
+        skew = means_and_variances.mean(apply(np.power, standard, 3)).compute()[()]
         return spread / (1.0 + np.log2(n) + np.log2(1.0 + abs(skew) / scale))
 
     simple = {

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from linnet.arrays.elements.broadcast import broadcast_arrays
 from linnet.arrays.elements.core import as_node, wrap
 from linnet.arrays.elements.elementwise import apply
-from linnet.arrays.elements.reductions import mean, var
+from linnet.arrays.elements.means_and_variances import mean, var
 from linnet.arrays.elements.reductions import sum as sums
-from linnet.arrays.elements.shapes import broadcast_arrays
 from linnet.arrays.functions.map_blocks import map_blocks
 from linnet.arrays.functions.moments import Silent, kurtosis, sample, settled, skew
 from linnet.errors import InputError

@@ -14,7 +14,7 @@ import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase, as_node, axis_of, wrap
 from linnet.arrays.elements.elementwise import apply
-from linnet.arrays.elements.reductions import mean
+from linnet.arrays.elements.means_and_variances import mean
 from linnet.arrays.elements.shapes import ravel
 from linnet.arrays.functions.gufuncs import apply_gufunc
 from linnet.errors import InputError

@@ -8,20 +8,8 @@ import numpy as np
 
 from linnet.arrays.elements.core import as_node, axes_of, names_nothing, wrap
 from linnet.arrays.elements.elementwise import apply, chosen
-from linnet.arrays.elements.reductions import (
-    NOT_GIVEN,
-    corrected,
-    fold_ufunc,
-    max,
-    mean,
-    min,
-    prod,
-    reduction,
-    squared_distances,
-    std,
-    sum,
-    var,
-)
+from linnet.arrays.elements.means_and_variances import corrected, mean, squared_distances, std, var
+from linnet.arrays.elements.reductions import NOT_GIVEN, fold_ufunc, max, min, prod, reduction, sum
 from linnet.arrays.expression.builders import constant, folded
 from linnet.arrays.expression.nodes import Node
 from linnet.arrays.functions.arg_extremes import argmax, argmin

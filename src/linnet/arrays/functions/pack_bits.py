@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linnet.arrays.elements.core import as_node, axis_of, chunked, wrap
-from linnet.arrays.elements.creation import zeros
+from linnet.arrays.elements.filled import zeros
 from linnet.arrays.elements.join_and_split import concatenate, part_of
 from linnet.arrays.elements.shapes import ravel
 from linnet.arrays.expression.builders import each_tile, recut

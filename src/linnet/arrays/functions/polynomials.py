@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linnet.arrays.elements.broadcast import atleast_1d
 from linnet.arrays.elements.core import NUMPY, ArrayBase, as_node, chunked, wrap, wrapped_all
-from linnet.arrays.elements.creation import zeros
 from linnet.arrays.elements.elementwise import apply
+from linnet.arrays.elements.filled import zeros
+from linnet.arrays.elements.insert_and_delete import trim_zeros
 from linnet.arrays.elements.join_and_split import concatenate
 from linnet.arrays.elements.reductions import sum as sums
-from linnet.arrays.elements.roll_and_flip import trim_zeros
-from linnet.arrays.elements.shapes import atleast_1d, reshape, transpose
+from linnet.arrays.elements.shapes import reshape, transpose
 from linnet.arrays.elements.whole_axes import gathered
 from linnet.arrays.functions.calculus import convolve
 from linnet.arrays.functions.positions_in_grids import vander

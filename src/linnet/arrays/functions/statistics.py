@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
-from linnet.arrays.elements import reductions
+from linnet.arrays.elements import means_and_variances, reductions
 from linnet.arrays.elements.computed_indices import known
 from linnet.arrays.elements.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
 from linnet.arrays.elements.elementwise import apply, cast, spread
@@ -57,7 +57,7 @@ def average(
     node = as_node(a)
     keep = is_set(keepdims)
     if weights is None:
-        found = reductions.mean(a, axis, keepdims=keep)
+        found = means_and_variances.mean(a, axis, keepdims=keep)
         count = math.prod(node.shape) / math.prod(found.shape) if math.prod(found.shape) else 0
         scale = wrap(spread(constant(count, found.dtype), found.shape))
         return (found, scale) if returned else found
@@ -140,7 +140,7 @@ def cov(
         warnings.warn("Degrees of freedom <= 0 for slice", RuntimeWarning, stacklevel=2)
         norm = 0.0
     if weights is None:
-        centre = reductions.mean(x, 1, keepdims=True)
+        centre = means_and_variances.mean(x, 1, keepdims=True)
     else:
         centre = reductions.sum(apply(np.multiply, x, weights), 1, keepdims=True) / np.sum(weights)
     away = apply(np.subtract, x, centre)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linnet.arrays.elements.creation import ones
 from linnet.arrays.elements.elementwise import apply, where
+from linnet.arrays.elements.filled import ones
 from linnet.arrays.functions.numeric import i0
 from linnet.arrays.functions.spaced_numbers import arange
 

@@ -139,7 +139,7 @@ def cond(x: Any, p: float | str | None = None, *, tile: int | None = None) -> An
     >>> float(cond([[1.0, 0.0], [0.0, 1e-3]])), float(cond([[1.0, 1.0], [1.0, 1.0]], 1))
     (1000.0, inf)
     """
-    from linnet.arrays.linalg.norms_and_products import norm
+    from linnet.arrays.linalg.norms import norm
 
     stack = matrices(x, "x")
     if p in (None, 2, -2):

@@ -92,14 +92,14 @@ class Methods:
     @property
     def vindex(self) -> PointView: ...
     def __setitem__(self, key: Any, value: Any) -> None: ...
-    def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Array: ...
-    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array: ...
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array: ...
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None: ...
     def take(self, indices: Any, axis: Any = None, out: Any = None, mode: str = "raise") -> Array: ...
     def trace(
         self, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: Any = None
     ) -> Array: ...
+    def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Array: ...
+    def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Array: ...
     @property
     def flat(self) -> Array: ...
     @flat.setter
@@ -125,15 +125,6 @@ class Methods:
     def max(
         self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = ..., where: Any = True
     ) -> Array: ...
-    def mean(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        *,
-        where: Any = True,
-    ) -> Array: ...
     def min(
         self, axis: Any = None, out: Any = None, keepdims: Any = False, initial: Any = ..., where: Any = True
     ) -> Array: ...
@@ -144,6 +135,24 @@ class Methods:
         out: Any = None,
         keepdims: Any = False,
         initial: Any = ...,
+        where: Any = True,
+    ) -> Array: ...
+    def sum(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        initial: Any = ...,
+        where: Any = True,
+    ) -> Array: ...
+    def mean(
+        self,
+        axis: Any = None,
+        dtype: Any = None,
+        out: Any = None,
+        keepdims: Any = False,
+        *,
         where: Any = True,
     ) -> Array: ...
     def std(
@@ -157,15 +166,6 @@ class Methods:
         where: Any = True,
         mean: Any = ...,
         correction: Any = ...,
-    ) -> Array: ...
-    def sum(
-        self,
-        axis: Any = None,
-        dtype: Any = None,
-        out: Any = None,
-        keepdims: Any = False,
-        initial: Any = ...,
-        where: Any = True,
     ) -> Array: ...
     def var(
         self,
@@ -189,17 +189,6 @@ class Methods:
     def partition(self, kth: Any, axis: int = -1, kind: str = "introselect", order: Any = None) -> None: ...
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> None: ...
     def topk(self, k: int, axis: int = -1) -> Array: ...
-    def to_csv(
-        self,
-        path: Any,
-        *,
-        header: Sequence[str] | None = None,
-        delimiter: str = ",",
-        fmt: str | None = None,
-        overwrite: bool = False,
-        resume: bool = False,
-        storage_options: Any = None,
-    ) -> None: ...
     def to_hdf5(
         self,
         path: Any,
@@ -213,16 +202,6 @@ class Methods:
     def to_npy(
         self, path: Any, *, overwrite: bool = False, resume: bool = False, storage_options: Any = None
     ) -> None: ...
-    def to_parquet(
-        self,
-        path: Any,
-        *,
-        columns: Sequence[str] | None = None,
-        compression: str | None = "snappy",
-        overwrite: bool = False,
-        resume: bool = False,
-        storage_options: Any = None,
-    ) -> None: ...
     def to_zarr(
         self,
         url: Any,
@@ -234,6 +213,27 @@ class Methods:
         resume: bool = False,
         storage_options: Any = None,
         **zarr_options: Any,
+    ) -> None: ...
+    def to_csv(
+        self,
+        path: Any,
+        *,
+        header: Sequence[str] | None = None,
+        delimiter: str = ",",
+        fmt: str | None = None,
+        overwrite: bool = False,
+        resume: bool = False,
+        storage_options: Any = None,
+    ) -> None: ...
+    def to_parquet(
+        self,
+        path: Any,
+        *,
+        columns: Sequence[str] | None = None,
+        compression: str | None = "snappy",
+        overwrite: bool = False,
+        resume: bool = False,
+        storage_options: Any = None,
     ) -> None: ...
     def store(self, targets: Any, lock: Any = True, regions: Any = None) -> None: ...
     def __arrow_array__(self, type: Any = None) -> Any: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from linnet.arrays.functions import fourier
+from linnet.arrays.functions import fourier, fourier_frequencies
 from linnet.arrays.linalg import (
     eigen_and_singular,
     factorisations,
@@ -47,8 +47,9 @@ la: Any = SimpleNamespace(**_linalg())
 
 fft: Any = SimpleNamespace(
     **{
-        name: getattr(fourier, name)
-        for name in dir(fourier)
+        name: getattr(module, name)
+        for module in (fourier, fourier_frequencies)
+        for name in dir(module)
         if name.endswith(("fft", "fft2", "fftn", "shift"))
     }
 )

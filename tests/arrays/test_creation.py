@@ -272,7 +272,7 @@ def test_indices_of_triangles() -> None:
     for name in ("tril_indices", "triu_indices"):
         for args in ((4,), (4, 1), (4, -1, 6)):
             for ours, theirs in zip(
-                getattr(positions_in_grids, name)(*args), getattr(np, name)(*args), strict=True
+                getattr(triangle_indices, name)(*args), getattr(np, name)(*args), strict=True
             ):
                 np.testing.assert_array_equal(ours.compute(), theirs)
     x = tiled(np.ones((3, 4)), 2)

@@ -254,3 +254,13 @@ def test_rules_of_the_users_own():
     np.testing.assert_allclose(
         ln.hvp(lambda x: ln.sum(clipped(x, 0.5)), (W,), (np.ones(4),)), np.full(4, 7.0)
     )
+
+
+def test_a_product_of_nothing_is_one_and_changes_with_nothing():
+    x = np.zeros((0, 3))
+    value, gradient = ln.value_and_grad(lambda x: ln.sum(ln.prod(x, axis=0)))(x)
+    assert float(value) == 3.0
+    assert np.asarray(gradient).shape == (0, 3)
+    value, tangent = ln.jvp(lambda x: ln.prod(x, axis=0, initial=2.0, keepdims=True), (x,), (x,))
+    np.testing.assert_array_equal(value, np.full((1, 3), 2.0))
+    np.testing.assert_array_equal(tangent, np.zeros((1, 3)))

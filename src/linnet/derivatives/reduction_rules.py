@@ -151,7 +151,7 @@ def _prod(
     x = x if dtype is None else ln.astype(x, dtype)
     line = _in_front(x, axis)
     if not line.shape[0]:
-        return ln.prod(line, axis=0)
+        line = ln.sum(line, axis=0, keepdims=True) + 1
     while line.shape[0] > 1:
         half = line.shape[0] // 2
         product = line[:half] * line[half : 2 * half]

@@ -6,7 +6,7 @@ here: it takes arrays of ours, and leaves all others to xarray's own.
 
     fancy indices (`isel` with several arrays, `idxmax`, assignment)   tile by tile, as our own indexing
     indices without axes that are lazy                                 drop their axis
-    `.dt` fields that are numbers, `.dt.floor` and its kin              tile by tile
+    `.dt` fields that are numbers, `.dt.floor` and the like            tile by tile
     the look at weights for NaN                                        tile by tile, when they are computed
     `xr.map_blocks`                                                    block by block, through Dask's blocks
 """

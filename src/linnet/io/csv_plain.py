@@ -1,7 +1,7 @@
 """Plain rows of numbers, by the compiled parser, in pieces that stay in the cache and share their memory.
 
 Both functions give up (None, False) where there is no compiled parser, and where something is not
-plain: then Arrow has the word.
+plain: then Arrow reads it.
 """
 
 from __future__ import annotations

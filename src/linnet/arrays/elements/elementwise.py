@@ -1,4 +1,4 @@
-"""Element-wise functions: NumPy's ufuncs and their kin, under NumPy's and the standard's names."""
+"""Element-wise functions: NumPy's ufuncs and `where`, under NumPy's and the standard's names."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def filled(shape: tuple[int, ...], value: Any, dtype: Any, layout: Layout | None
 def common_layout(inputs: Sequence[Node], shape: tuple[int, ...], dtype: np.dtype[Any]) -> Layout:
     """The cut for a result: along each axis that of the operand with most elements.
 
-    Arrays in memory, that can be cut anew for nothing, give way to those that cannot.
+    Arrays in memory, which can be cut again without a copy, give way to those that cannot.
     """
     if len(inputs) == 1 and inputs[0].shape == shape:
         return inputs[0].layout

@@ -1,6 +1,6 @@
 """Files under NumPy's names: `save`, `savez`, `savetxt`, `load`, `fromfile`, and the readers of text.
 
-Writers compute an array, which stays in tiles, and go through it slab by slab; `ln.to_npy` and its kin write
+Writers compute an array, which stays in tiles, and go through it slab by slab; `ln.to_npy` and the like write
 tiles side by side as they come. Readers of text are NumPy's, and what they read lies in memory: `ln.read_csv`
 reads in tiles.
 """

@@ -1,4 +1,4 @@
-"""Contractions: matrix products, tensordot, einsum and their kin."""
+"""Contractions: products of matrices and vectors, `tensordot`."""
 
 from __future__ import annotations
 

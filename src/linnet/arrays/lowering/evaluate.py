@@ -200,7 +200,7 @@ def _too_large(node: Node) -> str:
 def _in_usual_tiles(node: Node) -> Node:
     """What is made element by element from arrays in memory, if it is in tiny tiles.
 
-    They are cut anew for nothing, and elements do not depend on the cut; a task takes as long as
+    Cutting them again copies nothing, and elements do not depend on the cut; a task takes as long as
     thousands of them.
     """
     count = _count(node.grid)

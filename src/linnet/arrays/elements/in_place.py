@@ -1,7 +1,8 @@
 """Memory that is written to where it lies: `x[key] = value` and `x += value` on arrays in one piece.
 
 An array in memory that is assigned to is brought together in one piece, in whatever tiles it is: these are
-views, which can be cut again without a copy. NumPy then writes to it, as long as nobody else holds it (`memory_owners`).
+views, which can be cut again without a copy. NumPy then writes to it, as long as nobody else holds it
+(`memory_owners`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes, tile by tile: totals first, then each tile goes on from those before it.
+"""Running sums and products, tile by tile: totals first, then each tile goes on from those before it.
 
 The kernels run a universal function of NumPy's by its name, so `maximum.accumulate` is the same
 as `cumsum`; a function that is not associative runs on tiles that hold the axis whole.

@@ -144,3 +144,16 @@ def test_four_nodes(monkeypatch):
     monkeypatch.setattr(waving, "WIDEST", 8)
     with ln.init("simulated", cluster=ln.Cluster(4)):
         assert np.array_equal(align(A, B).compute(), align.serial(A, B).compute())
+
+
+@ln.loops
+def looked_up(C, v, k):
+    n, m = C.shape
+    for i in range(1, n):
+        for j in range(1, m):
+            C[i, j] = C[i - 1, j] + 0.5 * C[i, j - 1] + (v[k[j]] if k[j] < 3 else 1.0)
+
+
+def test_protected_indices():
+    """Those beyond the array are never read: such nests run in another way."""
+    same(looked_up, RNG.random((5, 6)), RNG.random(3), np.array([0, 1, 9, 2, 7, 0]))

@@ -191,6 +191,8 @@ class _Wave:
                 return self._read(key, up, back)
         if key in self.now:
             return self.now[key]
+        if any(isinstance(each, Load) for each in _indices(cell)):
+            raise NotAWave  # a branch around it may protect a computed index
         return self._input(cell, Step(self.machine, step.statement, step.prepared, self.place).load(cell))
 
     def _read(self, key: str, up: int, back: int) -> Vector:

@@ -40,7 +40,7 @@ def limit(vector: Vector) -> int:
     """What no value exceeds in size, as far as is known without computing anything."""
     data: Any = vector.data
     if isinstance(data, ArrayBase):
-        return vector.limit or (1 if data.dtype.kind == "b" else _UNKNOWN)
+        return vector.limit or (1 if vector.dtype.kind == "b" else _UNKNOWN)
     return max(map(abs, _ends(data)), default=0)
 
 
@@ -49,7 +49,7 @@ def _ends(data: Any) -> tuple[int, ...]:
     if isinstance(data, ArrayBase):
         from linnet.loopnests.vectors import functions
 
-        if not data.size:
+        if 0 in data.__node__.shape:
             return ()
         least, most = functions().compute(functions().min(data), functions().max(data))
         return int(least), int(most)
@@ -119,7 +119,7 @@ def _total(monoid: str, data: Any) -> float:
 
     lazy = isinstance(data, ArrayBase)
     xp: Any = functions() if lazy else np
-    sizes = xp.abs((data if lazy else np.asarray(data)).astype(float))
+    sizes = xp.abs(xp.astype(data, float) if lazy else np.asarray(data, float))
     found = xp.sum(sizes) if monoid == "+" else xp.sum(xp.log2(xp.maximum(sizes, 1.0)))
     return float(np.log2(max(float(found), 1.0))) if monoid == "+" else float(found)
 

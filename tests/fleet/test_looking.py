@@ -213,3 +213,41 @@ def test_an_order_that_is_taken_back_while_a_server_takes_it(tmp_path, monkeypat
     it.begin("0")
     assert list(it.jobs) == ["0"]
     it.jobs["0"][0].wait()
+
+
+def run_on_agent(folder: Path, script: str, **options: Any) -> agent.Agent:
+    """An agent, not yet looking around, that has begun a job."""
+    it = agent.Agent({"folder": str(folder), "name": "s", "poll": 1, "idle": 60, **options})
+    orders = Path(it.orders)
+    orders.mkdir(parents=True)
+    order = {"argv": ["sh", "-c", script], "environment": {"LINNET_CHECKPOINTS": str(folder / "c")}}
+    (orders / "0.json").write_text(json.dumps(order))
+    it.begin("0")
+    it.jobs["0"][0].wait()
+    return it
+
+
+@pytest.mark.parametrize("script", ["kill -KILL $$", "kill -TERM $$", "exit 137", "exit 143"])
+def test_a_job_that_is_killed_just_before_its_server_is_no_failure(tmp_path, script):
+    said = tmp_path / "attempts" / "0" / "exit.json"
+    it = run_on_agent(tmp_path, script, settle=60)
+    assert it.step()
+    assert not said.exists()  # the server may be about to go, too
+    it.told = True
+    assert it.step()
+    assert json.loads(said.read_text())["warned"]
+    assert not it.jobs
+
+
+@pytest.mark.parametrize(("script", "status"), [("kill -KILL $$", -9), ("exit 143", 143)])
+def test_a_job_that_kills_itself_has_failed(tmp_path, script, status):
+    it = run_on_agent(tmp_path, script, settle=0)
+    assert it.step()
+    said = json.loads((tmp_path / "attempts" / "0" / "exit.json").read_text())
+    assert (said["status"], said["warned"]) == (status, False)
+
+
+def test_other_ends_of_jobs_are_told_at_once(tmp_path):
+    it = run_on_agent(tmp_path, "exit 3", settle=60)
+    assert it.step()
+    assert json.loads((tmp_path / "attempts" / "0" / "exit.json").read_text())["status"] == 3

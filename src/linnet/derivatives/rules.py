@@ -65,7 +65,7 @@ def named(function: Any) -> str:
     name = getattr(function, "__name__", str(function)).lstrip("_")
     if module.startswith("linnet.arrays.linalg."):
         return f"linalg.{name}"
-    return f"fft.{name}" if module == "linnet.arrays.functions.fourier" else name
+    return f"fft.{name}" if module.startswith("linnet.arrays.functions.fourier") else name
 
 
 def maps(*functions: Any, text: str) -> Callable[[F], F]:

@@ -9,7 +9,8 @@ later), so that a server needs no installation and is up in milliseconds. One ar
 - `life`, `notice`: seconds after which it kills itself and all its jobs (a server that is taken away), and
   how
   long before that jobs are told with SIGTERM; `grace`: seconds between SIGTERM and SIGKILL for a job that
-  must stop;
+  must stop; `settle`: how long the word about a job that somebody killed waits, since servers that are
+  taken away often lose their jobs first;
 - `metadata`: the cloud's address for notices; `shutdown`: a command that ends the machine.
 
     servers/NAME/lock, pid, host, up,      what it says; `lock` keeps a second one of this name away
@@ -70,6 +71,7 @@ class Agent:
         self.jobs = {}
         self.savers = {}
         self.ending = {}
+        self.ended = {}
         self.told: bool = False
         self.warned: bool = False
         self.last: bool = False
@@ -104,9 +106,9 @@ class Agent:
 
     def step(self):
         """One look around; whether to go on."""
-        self.collect()
         if self.told:
             self.warn()
+        self.collect()
         age = time.monotonic() - self.born
         life = self.options.get("life")
         if life is not None and age >= life - self.options.get("notice", 0):
@@ -233,9 +235,13 @@ class Agent:
             status = child.poll()
             if status is None:
                 continue
-            hours = (time.monotonic() - since) / 3600
             self.signal(number, signal.SIGKILL)  # what the job left behind in its process group
-            del self.jobs[number]
+            ended = self.ended.setdefault(number, time.monotonic())
+            quiet = time.monotonic() - ended
+            if self.by_others(number, status) and quiet < self.options.get("settle", 2):
+                continue
+            hours = (ended - since) / 3600
+            del self.jobs[number], self.ended[number]
             self.busy: float = time.monotonic()
             why = "stopped" if self.ending.pop(number, None) is not None else ""
             self.fetch_result(number)
@@ -248,6 +254,15 @@ class Agent:
                 except ValueError as error:
                     status, why = 65, f"its result is no JSON: {error}"
             self.say(number, status, hours, why)
+
+    def by_others(self, number, status):
+        """Whether a job was killed by somebody else than this server; perhaps the server goes, too, just now."""
+        kills = (signal.SIGTERM, signal.SIGKILL)
+        return (
+            any(status in (-kind, 128 + kind) for kind in kills)
+            and number not in self.ending
+            and not self.warned
+        )
 
     def say(self, number, status, hours, why):
         place = os.path.join(self.folder, "attempts", number)
@@ -265,8 +280,9 @@ class Agent:
             pass
 
     def signal(self, number, kind):
-        with contextlib.suppress(OSError, KeyError):
-            os.killpg(self.jobs[number][0].pid, kind)
+        if number not in self.ended:  # its number may be another's by now
+            with contextlib.suppress(OSError, KeyError):
+                os.killpg(self.jobs[number][0].pid, kind)
 
     def stop(self, number):
         if number not in self.ending:

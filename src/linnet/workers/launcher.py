@@ -25,7 +25,7 @@ def check_number(name: str, given: object, least: float, most: float, expected: 
 
     >>> check_number("lease", float("nan"), 0, LONG, "seconds")
     Traceback (most recent call last):
-    linnet.errors.InputError: lease=nan: give seconds, at most 1e+08
+    linnet.errors.InputError: lease=nan: give seconds, at most 100000000
     """
     if not isinstance(given, int | float) or isinstance(given, bool) or not least <= given <= most:
         raise InputError(f"{name}={given!r}: give {expected}, at most {most:.15g}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +11,6 @@ from linnet.arrays.elements.core import (
     ArrayBase,
 )
 from linnet.arrays.expression.nodes import Source
-
-if TYPE_CHECKING:
-    pass
 
 
 def _memory(a: Any) -> Any:
@@ -37,8 +34,10 @@ def may_share_memory(a: Any, b: Any, /, max_work: Any = None) -> bool:
 
     Examples
     --------
+    >>> import linnet as ln
+    >>> import numpy as np
     >>> data = np.zeros(3)
-    >>> may_share_memory(asarray(data), data), may_share_memory(asarray(data) + 1, data)
+    >>> ln.may_share_memory(ln.asarray(data), data), ln.may_share_memory(ln.asarray(data) + 1, data)
     (True, False)
     """
     return np.may_share_memory(_memory(a), _memory(b), max_work=max_work)

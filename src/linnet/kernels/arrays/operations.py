@@ -152,6 +152,8 @@ def _round(x: Any, decimals: Any = 0) -> Any:
 
 def _whole_number(x: Any) -> Any:
     """The number without its fraction, as an integer of 64 bits; what has no such integer is an error."""
+    if x.dtype.kind == "c":
+        raise TypeError("int(x) of a complex x: take its real part first")
     if x.dtype.kind in "iub" and x.dtype.itemsize < 8:
         return x.astype(np.int64)
     if x.dtype.kind == "f" and not np.isfinite(x).all():

@@ -256,7 +256,7 @@ class Agent:
             self.say(number, status, hours, why)
 
     def by_others(self, number, status):
-        """Whether a job was killed by somebody else than this server; perhaps the server goes, too, just now."""
+        """Whether a job was killed by others; the server may be about to go, too."""
         kills = (signal.SIGTERM, signal.SIGKILL)
         return (
             any(status in (-kind, 128 + kind) for kind in kills)

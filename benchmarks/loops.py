@@ -1,7 +1,7 @@
 """Measures programs written as loops against `ln.matmul` and NumPy's own way, in the same process.
 
-Times are the least of several repetitions. Missing: the network, Funk's factorisation on stored entries, the
-peak memory of a chain, and PyTorch as the peer of the regression.
+Times are the least of several repetitions. Missing: Funk's factorisation on stored entries, and the peak
+memory of a chain.
 
     python benchmarks/loops.py [--json FILE] [--size N] [--only ROW ...]
 """
@@ -9,6 +9,8 @@ peak memory of a chain, and PyTorch as the peer of the regression.
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -121,6 +123,47 @@ def regression(X, y, w, rate, epochs):
     return w
 
 
+@ln.loops
+def network(X, y, U, v, rate, epochs):
+    n, m = X.shape
+    h = U.shape[1]
+    for _ in range(epochs):
+        H = ln.zeros((n, h))
+        P = ln.zeros(n)
+        dU, dv = ln.zeros((m, h)), ln.zeros(h)
+        for i, k in ln.grid(n, h):
+            t = sum(X[i, j] * U[j, k] for j in range(m))
+            H[i, k] = 1 / (1 + math.exp(-t))
+        for i in range(n):
+            for k in range(h):
+                P[i] += H[i, k] * v[k]
+        for i in range(n):
+            e = P[i] - y[i]
+            for k in range(h):
+                dv[k] += e * H[i, k] / n
+                d = e * v[k] * H[i, k] * (1 - H[i, k])
+                for j in range(m):
+                    dU[j, k] += d * X[i, j] / n
+        for k in range(h):
+            v[k] -= rate * dv[k]
+            for j in range(m):
+                U[j, k] -= rate * dU[j, k]
+    return U, v
+
+
+def torch_descent(loss: Callable[..., Any], starts: list[Any], rate: float, epochs: int) -> list[Any]:
+    """Epochs of gradient descent with PyTorch's derivatives and its optimiser."""
+    import torch
+
+    parameters = [torch.from_numpy(each.copy()).requires_grad_() for each in starts]
+    optimiser = torch.optim.SGD(parameters, lr=rate)
+    for _ in range(epochs):
+        optimiser.zero_grad()
+        loss(*parameters).backward()
+        optimiser.step()
+    return [each.detach().numpy() for each in parameters]
+
+
 def least(function: Callable[[], Any], times: int) -> float:
     found = []
     for _ in range(times):
@@ -138,12 +181,6 @@ def numpy_heat(A: Any, steps: int) -> Any:
         B[1:-1, 1:-1] = inner + 0.1 * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:] - 4 * inner)
         A[1:-1, 1:-1] = B[1:-1, 1:-1]
     return A
-
-
-def numpy_regression(X: Any, y: Any, w: Any, rate: float, epochs: int) -> Any:
-    for _ in range(epochs):
-        w = w - rate * (X.T @ (X @ w - y)) / X.shape[0]
-    return w
 
 
 def closer_by_rows(D: Any) -> Any:
@@ -271,19 +308,56 @@ def stencil(size: int) -> Row:
 
 
 def descent(size: int) -> Row:
-    X, y, w = RNG.random((20 * size, 200)), RNG.random(20 * size), np.zeros(200)
+    n, m = 100 * size, size // 2
+    X, y, w = RNG.random((n, m)), RNG.random(n), np.zeros(m)
+    kept, rate = ln.asarray(X), 1 / m
+    what = f"linear regression, {n} x {m}, 10 epochs, against PyTorch"
+    if importlib.util.find_spec("torch") is None:
+        return Row(what, "<= 1.0", "no torch here", None, {})
+    import torch
+
+    rows, wanted = torch.from_numpy(X), torch.from_numpy(y)
+
+    def theirs() -> Any:
+        return torch_descent(lambda w: ((rows @ w - wanted) ** 2).sum() / (2 * n), [w], rate, 10)
+
+    def ours() -> Any:
+        return regression(kept, y, w.copy(), rate, 10).compute()
+
+    np.testing.assert_allclose(ours(), theirs()[0])
+    return ratio(what, 1.0, least(ours, 3), least(theirs, 3))
+
+
+def hidden(size: int) -> Row:
+    n, m, h = 100 * size, size // 4, 64
+    X, y = RNG.random((n, m)), RNG.random(n)
+    U, v = RNG.standard_normal((m, h)) / m, RNG.standard_normal(h) / h
     kept = ln.asarray(X)
-    fit = least(lambda: regression(kept, y, w.copy(), 0.01, 10).compute(), 2)
-    fitted = least(lambda: numpy_regression(X, y, w, 0.01, 10), 2)
-    return ratio(
-        "linear regression, 10 epochs, against NumPy (PyTorch is to be compared with)", 1.0, fit, fitted
-    )
+    what = f"network, {n} x {m}, {h} hidden, 10 epochs, against PyTorch"
+    if importlib.util.find_spec("torch") is None:
+        return Row(what, "<= 1.1", "no torch here", None, {})
+    import torch
+
+    rows, wanted = torch.from_numpy(X), torch.from_numpy(y)
+
+    def theirs() -> Any:
+        def loss(U: Any, v: Any) -> Any:
+            return ((torch.sigmoid(rows @ U) @ v - wanted) ** 2).sum() / (2 * n)
+
+        return torch_descent(loss, [U, v], 0.1, 10)
+
+    def ours() -> Any:
+        return ln.compute(*network(kept, y, U.copy(), v.copy(), 0.1, 10))
+
+    for one, other in zip(ours(), theirs(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-8)
+    return ratio(what, 1.1, least(ours, 2), least(theirs, 2))
 
 
 RNG = np.random.default_rng(0)
 ROWS: dict[str, Callable[[int], Row]] = {
     each.__name__: each
-    for each in (build, matmul, minplus, paths, pagerank, sparse_product, alignment, stencil, descent)
+    for each in (build, matmul, minplus, paths, pagerank, sparse_product, alignment, stencil, descent, hidden)
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from linnet.arrays.elements.core import ArrayBase
 from linnet.arrays.expression.nodes import Source
 from linnet.loopnests.language import Binary, Expr
 from linnet.loopnests.vectors import Vector, alike, binary, cast, functions, in_tiles, where
@@ -28,6 +29,11 @@ def factors(node: Expr) -> list[Expr]:
 
 def contracted(step: Step, value: Expr, folded: list[str], mask: Vector | None, old: Vector) -> Vector | None:
     """A sum over loops of a product, by `einsum`; None if it is no such sum, or another way is better."""
+    match value:
+        case Binary("/", product, divisor) if isinstance(product, Binary):
+            return _divided(step, product, divisor, folded, mask, old)
+        case _:
+            pass
     parts = [step.evaluate(each) for each in factors(value)]
     arrays = [each for each in parts if each.axes]
     if len(arrays) < 2:
@@ -58,6 +64,20 @@ def contracted(step: Step, value: Expr, folded: list[str], mask: Vector | None, 
         if not each.axes:
             made = binary("*", made, each)
     return made
+
+
+def _divided(
+    step: Step, product: Binary, divisor: Expr, folded: list[str], mask: Vector | None, old: Vector
+) -> Vector | None:
+    """A sum of products that are all divided by one number, divided once; None if it must be known first
+    whether it is zero, or sums might become too large."""
+    by = step.evaluate(divisor)
+    if by.axes or isinstance(by.data, ArrayBase) or not np.isfinite(by.data) or not np.all(by.data):
+        return None
+    made = contracted(step, product, folded, mask, old)
+    if made is None or made.dtype.kind not in "fc" or made.dtype == np.float16:
+        return None
+    return binary("/", made, by)
 
 
 def _masked(arrays: list[Vector], mask: Vector) -> list[Vector] | None:

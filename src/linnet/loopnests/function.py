@@ -94,7 +94,7 @@ class Run:
         exec(self.made.code, namespace)
         made = namespace["__around"](self, *free.values())
         result = self.given_back(made(*given.args, **given.kwargs))
-        self.commit()
+        self.commit(result)
         return result
 
     # ---- arguments
@@ -132,8 +132,9 @@ class Run:
                         None,
                     )
 
-    def commit(self) -> None:
-        """Show the user the new versions of the arrays he gave."""
+    def commit(self, result: Any) -> None:
+        """Show the user the new versions of the arrays he gave. What is returned and made of them is computed
+        with them: it would cost the same again later."""
         names = self.function._signature.parameters
         for value, handle in self.handles.values():
             if isinstance(value, ArrayBase):
@@ -145,10 +146,13 @@ class Run:
         ]
         changed = [(value, handle) for value, handle in changed if value.flags.writeable]
         if changed:
-            computed = import_module("linnet").compute(*(handle for _, handle in changed))
-            computed = computed if len(changed) > 1 else (computed,)
-            for (value, _), new in zip(changed, computed, strict=True):
-                value[...] = new
+            root = import_module("linnet")
+            new = {id(handle.__node__) for _, handle in changed if handle.__node__.operands}
+            returned = result if isinstance(result, tuple | list) else (result,)
+            others = [each for each in returned if type(each) is ArrayBase._public and _reads(each, new)]
+            root.persist(*(handle for _, handle in changed), *others)
+            for value, handle in changed:
+                value[...] = handle.compute()
 
     def given_back(self, result: Any) -> Any:
         """What the function returns; an argument that is an `ln.Array` is returned itself."""
@@ -212,6 +216,20 @@ class Run:
                 At(line, 0, 10**6),
             )
         return value
+
+
+def _reads(array: Any, nodes: set[int]) -> bool:
+    """Whether some nodes are among those that an array is made of."""
+    seen: set[int] = set()
+    stack = [array.__node__]
+    while stack:
+        one = stack.pop()
+        if id(one) in nodes:
+            return True
+        if id(one) not in seen:
+            seen.add(id(one))
+            stack.extend(one.operands)
+    return False
 
 
 def loops(function: Callable[..., Any]) -> LoopFunction:

@@ -17,6 +17,7 @@ A further row is a function that returns `Row`s, and a line in `SECTIONS`.
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
 import mmap
@@ -324,36 +325,42 @@ def _lowering(chunk: int) -> float:
 
 
 def small(sizes: Sizes) -> list[Row]:
-    """What `compute` of a small matrix takes beyond NumPy's function."""
+    """What `compute` of small matrices takes beyond NumPy's function, of one result and of several."""
     rng = np.random.default_rng(0)
     square, side = rng.standard_normal((10, 10)) + 10 * np.eye(10), rng.standard_normal(10)
-    a, b = ln.asarray(square @ square.T), ln.asarray(side)
-    positive = a.compute()
+    positive = square @ square.T
+    taken: dict[str, tuple[np.ndarray, ...]] = {
+        "cholesky": (positive,), "solve": (square, side), "inv": (square,), "det": (square,),
+        "slogdet": (square,), "qr": (square,), "svd": (square,), "svdvals": (square,), "pinv": (square,),
+        "eigh": (positive,), "eigvalsh": (positive,), "eig": (square,), "eigvals": (square,),
+        "lstsq": (square, side), "matrix_rank": (square,), "cond": (square,), "norm": (square,),
+    }  # fmt: skip
     rows: list[Row] = []
-    for what, theirs, ours in (
-        ("cholesky", lambda: np.linalg.cholesky(positive), ln.linalg.cholesky(a)),
-        ("solve", lambda: np.linalg.solve(positive, side), ln.linalg.solve(a, b)),
-        ("eigvalsh", lambda: np.linalg.eigvalsh(positive), ln.linalg.eigvalsh(a)),
-    ):
-        plain, lazy = _microseconds(theirs), _microseconds(ours.compute)
+    for name, given in taken.items():
+        theirs, function = getattr(np.linalg, name), getattr(ln.linalg, name)
+        arrays = tuple(map(ln.asarray, given))
+        plain, lazy = _microseconds(
+            functools.partial(theirs, *given), lambda f=function, x=arrays: ln.compute(f(*x))
+        )
         beyond = lazy - plain
         measured = f"{beyond:.1f} µs  ({lazy:.1f} µs; NumPy {plain:.1f} µs)"
         numbers = {"linnet": lazy, "numpy": plain}
         rows.append(
-            Row(f"{what} 10×10, compute() beyond NumPy's", "≤ 10 µs", measured, beyond <= 10, numbers)
+            Row(f"{name} 10×10, compute() beyond NumPy's", "≤ 10 µs", measured, beyond <= 10, numbers)
         )
     return rows
 
 
-def _microseconds(call: Callable[[], Any], repeats: int = 2000) -> float:
-    """Of one call, the least of five averages."""
-    best = np.inf
-    for _ in range(5):
-        begun = time.perf_counter()
-        for _ in range(repeats):
-            call()
-        best = min(best, (time.perf_counter() - begun) / repeats)
-    return best * 1e6
+def _microseconds(*calls: Callable[[], Any]) -> list[float]:
+    """Of each call, the least of many averages of a few, by turns."""
+    best = [np.inf] * len(calls)
+    for _ in range(200):
+        for number, call in enumerate(calls):
+            begun = time.perf_counter()
+            for _ in range(50):
+                call()
+            best[number] = min(best[number], (time.perf_counter() - begun) / 50)
+    return [each * 1e6 for each in best]
 
 
 # ---- report --------------------------------------------------------------------------

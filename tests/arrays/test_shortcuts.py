@@ -188,3 +188,49 @@ def test_small_least_squares_are_computed_without_an_expression(shape, dtype, sh
     for ours, each in zip(found, made, strict=True):
         np.testing.assert_array_equal(each.compute(), ours)
         assert (each + 0).compute().shape == np.shape(ours)
+
+
+def test_several_calls_are_computed_together_without_expressions(monkeypatch):
+    a, b = map(ln.asarray, pair())
+
+    def made():
+        return [ln.linalg.inv(a), (ln.linalg.det(a), ln.linalg.qr(b)), ln.linalg.lstsq(b, a).residuals]
+
+    expected = ln.compute(made())
+    together = made()
+    ran = []
+    run = small_matrices._Call.run
+    monkeypatch.setattr(small_matrices._Call, "run", lambda *args: ran.append(1) or run(*args))
+    monkeypatch.setattr(small_matrices._Pending, "node", None)
+    found = ln.compute(together)
+    assert len(ran) == 4  # Q and R come of one
+    assert [type(each) for each in (found, found[1], found[1][1])] == [list, tuple, type(together[1][1])]
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1][0], expected[1][0])
+    np.testing.assert_array_equal(found[1][1].R, expected[1][1].R)
+    np.testing.assert_array_equal(found[2], np.linalg.lstsq(*pair()[::-1])[1].astype(found[2].dtype))
+
+
+def test_small_results_are_computed_beside_other_arrays():
+    a, b = map(ln.asarray, pair())
+    inverse, rows, none = ln.compute((ln.linalg.inv(a), b[:2], None))
+    np.testing.assert_allclose(inverse, np.linalg.inv(a.compute()))
+    assert rows.shape == (2, 3)
+    assert none is None
+
+
+@pytest.mark.parametrize("progress", [None, False, True])
+def test_small_results_take_progress(progress, capfd):
+    a, b = map(ln.asarray, pair())
+    np.testing.assert_allclose(ln.linalg.inv(a).compute(progress=progress), np.linalg.inv(a.compute()))
+    assert ln.linalg.lstsq(b, a).residuals.compute(progress=progress).shape == (6,)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_least_squares_of_what_is_not_finite_are_refused_without_a_noise(value, capfd):
+    a, b = pair()
+    a[2, 1] = value
+    for matrix in (a, ln.asarray(a)):
+        with pytest.raises(LinAlgError, match="did not converge in Linear Least Squares; is every element"):
+            ln.compute(ln.linalg.lstsq(matrix, b))
+    assert capfd.readouterr() == ("", "")

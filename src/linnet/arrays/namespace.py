@@ -62,12 +62,12 @@ def compute(*arrays: Any, progress: bool | None = None) -> Any:
         with for_call(progress):
             return compute(*arrays)
     what = arrays[0] if len(arrays) == 1 else arrays
-    at_once = values_of(what) if isinstance(what, tuple) else None
+    parts = leaves(what) if isinstance(what, tuple | list) else []
+    at_once = values_of(parts) if parts else None
     if at_once is not None:
-        return type(what)(*at_once) if hasattr(what, "_fields") else tuple(at_once)
-    if not _is_several(what):
+        return rebuilt(what, at_once)
+    if not any(isinstance(each, ArrayBase) for each in parts):  # numbers are one array
         return what.compute() if isinstance(what, Array) else wrap(as_node(what)).compute()
-    parts = leaves(what)
     plain = [isinstance(each, PLAIN) for each in parts]
     nodes = [as_node(each) for each, skip in zip(parts, plain, strict=True) if not skip]
     values = (
@@ -75,11 +75,6 @@ def compute(*arrays: Any, progress: bool | None = None) -> Any:
         for node, value in zip(nodes, computed(nodes), strict=True)
     )
     return rebuilt(what, [each if skip else next(values) for each, skip in zip(parts, plain, strict=True)])
-
-
-def _is_several(what: Any) -> bool:
-    """Whether it is a tuple or list that holds arrays of ours; one of numbers is an array itself."""
-    return isinstance(what, tuple | list) and any(isinstance(each, ArrayBase) for each in leaves(what))
 
 
 def persist(*arrays: Any) -> Any:

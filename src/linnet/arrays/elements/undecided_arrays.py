@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -33,7 +33,7 @@ def late(make: Callable[[], Node]) -> Any:
     return _late_class()(make, None, 0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Either:
     """An array if a number, known when it is computed, is `value`; else (None: always) an empty one."""
 
@@ -61,22 +61,30 @@ def late_of(pending: Pending, number: int) -> Any:
 
 
 def values_of(arrays: Sequence[Any]) -> list[Any] | None:
-    """The values of arrays that one call gives, had without their nodes; None if they are others."""
-    pending = arrays[0]._pending if arrays and type(arrays[0]) is _class else None
-    if pending is None:
-        return None
-    asked = [(each, each._choice) if type(each) is _class else (each, None) for each in arrays]
-    for each, choice in asked:
-        for part in (each,) if choice is None else (choice.number, choice.one):
-            if type(part) is not _class or part._pending is not pending:
+    """The values of arrays that calls give, and of some in memory, had without nodes; None of others."""
+    known: dict[Pending, Sequence[Any]] = {}
+    for each in arrays:
+        if type(each) is _class:
+            calls = each._calls()
+            if not calls:
                 return None
-    values = pending.values()
-    return [
-        values[each._number]
-        if choice is None
-        else choice.chosen(values[choice.number._number], values[choice.one._number])
-        for each, choice in asked
-    ]
+            for call in calls:
+                known[call] = ()
+        elif type(each) is not ArrayBase._public or type(each._node) is not Source:
+            return None
+    for call in known:
+        known[call] = call.values()
+    return [_value(each, known) for each in arrays]
+
+
+def _value(array: Any, known: Mapping[Pending, Sequence[Any]]) -> Any:
+    if type(array) is not _class:
+        data = array._node.data
+        return data.copy() if data.shape else data[()]
+    if array._pending is not None:
+        return known[array._pending][array._number]
+    choice = array._make
+    return choice.chosen(_value(choice.number, known), _value(choice.one, known))
 
 
 def _late_class() -> type[Any]:
@@ -109,14 +117,21 @@ def _late_class() -> type[Any]:
             def _node(self, node: Node) -> None:
                 self._make, self._made, self._pending = None, node, None  # it was assigned to, or persisted
 
-            @property
-            def _choice(self) -> Either | None:
-                """Which arrays it is one of, while nobody has looked at it."""
-                return self._make if self._made is None and isinstance(self._make, Either) else None
+            def _calls(self) -> tuple[Pending, ...]:
+                """The calls that give it, or the two that it is one of; none if other things do."""
+                if self._pending is not None:
+                    return (self._pending,)
+                choice = self._make
+                if self._made is None and isinstance(choice, Either):
+                    number, one = choice.number, choice.one
+                    if type(number) is type(one) is _class and number._pending and one._pending:
+                        return number._pending, one._pending
+                return ()
 
-            def compute(self) -> Any:
+            def compute(self, *, progress: bool | None = None) -> Any:
                 """The values, as a NumPy array, or a NumPy scalar if it has no axes."""
-                return super().compute() if self._pending is None else self._pending.values()[self._number]
+                found = None if progress else values_of((self,))
+                return super().compute(progress=progress) if found is None else found[0]
 
             def __reduce__(self) -> Any:
                 return super().__reduce__() if self._make is None else (late, (self._make,))

@@ -194,8 +194,8 @@ def lstsq(
     (array([1., 2.]), np.int64(2))
     """
     given = {"engine": engine, "events": events}
-    x, sums, rank, values = _least_squares(a, b, rcond, tile=tile, **given)
-    m, n = operand(a).shape
+    x, sums, rank, values = _least_squares(a, b, rcond, tile, **given)
+    m, n = a.shape if hasattr(a, "shape") else operand(a).shape
     if not isinstance(x, ArrayBase):
         return LstsqResult(x, sums if rank == n < m else np.empty(0, values.dtype), rank, values)
     return LstsqResult(x, late(Either(rank, n if m > n else None, sums)), rank, values)
@@ -205,9 +205,7 @@ NUMPY[np.linalg.lstsq] = lstsq
 
 
 @linear()
-def _least_squares(
-    a: Any, b: Any, rcond: float | None, *, tile: int | None = None
-) -> tuple[Any, Any, Any, Any]:
+def _least_squares(a: Any, b: Any, rcond: float | None, tile: int | None) -> tuple[Any, Any, Any, Any]:
     """The solution, the sums of squares of what it leaves, the rank, and the singular values."""
     left, right = operand(a), operand(b)
     if left.ndim != 2:

@@ -124,7 +124,7 @@ def shortcut(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
     key: list[Any] = [function]
     operands: list[Values] = []
     arguments: list[Any] = []
-    lazy = False
+    lazy = given = False
     for item in args:
         kind = type(item)
         if kind in _PLAIN:
@@ -136,7 +136,7 @@ def shortcut(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
             if not is_small(node):
                 return NotImplemented
         elif kind is np.ndarray and item.nbytes <= chunking.SMALL and item.dtype.kind in _NUMBERS:
-            node = Source(item)
+            node, given = Source(item), True
         else:
             return NotImplemented
         key.append((node.shape, node.dtype))
@@ -158,10 +158,9 @@ def shortcut(function: Callable[..., Any], args: tuple[Any, ...], options: dict[
         return NotImplemented
     assert isinstance(known, Shortcut)
     if lazy:
-        if not all(isinstance(each, ArrayBase) or type(each) in _PLAIN for each in args):
-            # NumPy's arrays count as read now: the user may change his own.
+        if given:  # NumPy's arrays count as read now: the user may change his own
             arguments = [
-                Source(node.data.copy()) if isinstance(node, Source) and type(each) is np.ndarray else node
+                Source(node.data.copy()) if type(each) is np.ndarray else node
                 for node, each in zip(arguments, args, strict=True)
             ]
             operands = [each.data for each in arguments if isinstance(each, Source)]

@@ -16,9 +16,15 @@ def leaves(what: Any) -> list[Any]:
     >>> leaves((1, [2, (3,)]))
     [1, 2, 3]
     """
-    if isinstance(what, tuple | list):
-        return [each for item in what for each in leaves(item)]  # pyright: ignore[reportUnknownVariableType]
-    return [what]
+    if not isinstance(what, _SEVERAL):
+        return [what]
+    found: list[Any] = []
+    for item in what:  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(item, _SEVERAL):
+            found += leaves(item)
+        else:
+            found.append(item)
+    return found
 
 
 def rebuilt(what: Any, values: Sequence[Any]) -> Any:
@@ -31,14 +37,15 @@ def rebuilt(what: Any, values: Sequence[Any]) -> Any:
 
 
 def _rebuilt(what: Any, values: Iterator[Any]) -> Any:
+    if not isinstance(what, _SEVERAL):
+        return next(values)
+    parts = [_rebuilt(each, values) if isinstance(each, _SEVERAL) else next(values) for each in what]  # pyright: ignore
     if isinstance(what, list):
-        return [_rebuilt(each, values) for each in what]  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(what, tuple):
-        parts = [_rebuilt(each, values) for each in what]  # pyright: ignore[reportUnknownVariableType]
-        return type(what)(*parts) if hasattr(what, "_fields") else tuple(parts)  # pyright: ignore
-    return next(values)
+        return parts
+    return type(what)(*parts) if hasattr(what, "_fields") else tuple(parts)  # pyright: ignore
 
 
+_SEVERAL = (tuple, list)
 PLAIN = (bool, int, float, str, type(None))
 """What may stand beside arrays in a named tuple: it is what it is."""
 

@@ -394,15 +394,12 @@ def _cond(a: Array, *, smallest: bool) -> Array:
 
 def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array, Array]:
     """The shortest solution, sums of squares of what it leaves, the rank, the singular values."""
-    u, values, vh = np.linalg.svd(a, full_matrices=False)
-    if np.isnan(values).any():
-        raise LinAlgError(
-            "SVD did not converge in Linear Least Squares; is every element of the matrix finite?"
-        )
-    counts = counting(values, relative)
-    x = vh.conj().mT @ (inverted(values, counts)[..., None] * (u.conj().mT @ b))
-    sums = (np.abs(b - a @ x) ** 2).sum(axis=-2)
-    return x, sums, counts.sum(axis=-1, keepdims=True, dtype=np.int64), values
+    if not np.isfinite(a).all():  # LAPACK would find that out with a noise
+        raise LinAlgError("SVD did not converge in Linear Least Squares")
+    x, sums, rank, values = np.linalg.lstsq(a, b, relative)
+    if not sums.size:  # NumPy leaves them out where they are not asked for
+        sums = np.zeros(b.shape[1:], values.dtype)
+    return x, sums, np.array([rank], _INT), values
 
 
 _of_all("pinv", _pinv, lambda a: (*a[:-2], a[-1], a[-2]), promote)

@@ -133,7 +133,7 @@ class Decider:
         state, rules = self.state, self.state.rules
         if state.cancelled:
             return "cancelled"
-        if not more and (not state.left or state.done >= self._required()):
+        if not more and (not (state.running or state.waiting) or state.done >= self._required()):
             return "done"
         if rules.budget is None or not state.live:
             return None
@@ -385,6 +385,10 @@ class Decider:
     def _launch_servers(self, now: float) -> None:
         state, rules = self.state, self.state.rules
         if self._all_there():
+            return
+        if self._only is not None and rules.deadline is None:  # what follows comes to this, and takes longer
+            if (missing := state.left - self._room(self._only)) > 0:
+                self._launch_gangs(now, self._only, missing)
             return
         explore = self._to_explore(now)
         for offer in explore:

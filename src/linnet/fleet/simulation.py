@@ -156,7 +156,7 @@ def _next(queue: list[tuple[float, int, Happening | None]], state: State, now: f
         at, _, event = heappop(queue)
         if event is None:
             return at
-        if isinstance(event, Ended):
+        if type(event) is Ended:
             if event.attempt not in state.running:
                 continue
         elif state.servers[event.server].ended is not None:

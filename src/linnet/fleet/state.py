@@ -150,18 +150,12 @@ class State:
         self._paid = 0.0
         self._rate = 0.0
         self._offset = 0.0
-        self._steps: dict[type[Any], Callable[[Any], None]] = {
-            Added: self._added, Up: self._up, Warned: self._warned, Lost: self._lost, Refused: self._refused,
-            Ended: self._ended, Reported: self._reported, Cancelled: self._cancel, Reopened: self._reopened,
-            Launch: self._launch, Start: self._start, Stop: self._stop, Drop: self._drop,
-            Release: self._release, Close: self._close,
-        }  # fmt: skip
 
     def apply(self, record: Record) -> None:
         """Let a record change the state; the only way in which it changes."""
         if record.at > self.now:
             self.now: float = record.at
-        self._steps[type(record)](record)
+        _STEPS[type(record)](self, record)
 
     # ---- what is known
 
@@ -388,3 +382,13 @@ class State:
         self._paid += price * (at - server.launched)
         self._rate -= price
         self._offset -= price * server.launched
+
+
+# pyright: reportPrivateUsage=false
+_STEPS: dict[type[Any], Callable[[State, Any], None]] = {
+    Added: State._added, Up: State._up, Warned: State._warned, Lost: State._lost, Refused: State._refused,
+    Ended: State._ended, Reported: State._reported, Cancelled: State._cancel, Reopened: State._reopened,
+    Launch: State._launch, Start: State._start, Stop: State._stop, Drop: State._drop,
+    Release: State._release, Close: State._close,
+}  # fmt: skip
+"""What each kind of record does. Not kept in the state, which would then hold itself, and be freed late."""

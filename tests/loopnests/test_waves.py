@@ -157,3 +157,43 @@ def looked_up(C, v, k):
 def test_protected_indices():
     """Those beyond the array are never read: such nests run in another way."""
     same(looked_up, RNG.random((5, 6)), RNG.random(3), np.array([0, 1, 9, 2, 7, 0]))
+
+
+@ln.loops
+def warped(A, C, top, left):
+    """Starts and ends inside of the array, with costs for each cell."""
+    n, m = A.shape
+    for i in range(top, n):
+        for j in range(left, m - 1):
+            A[i, j] = min(A[i - 1, j - 1], A[i - 1, j], A[i, j - 1]) + C[i, j]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.int32])
+@pytest.mark.parametrize(
+    ("top", "left", "shape"), [(1, 1, (90, 131)), (3, 2, (67, 40)), (1, 2, (3, 200)), (2, 1, (200, 4))]
+)
+def test_many_diagonals(dtype, top, left, shape, monkeypatch, seen):
+    A, C = (RNG.integers(0, 1000, shape).astype(dtype) for _ in range(2))
+    for height in (33, 64, 256):
+        monkeypatch.setattr(waving, "HEIGHT", height)
+        same(warped, A, C, top, left, exact=True)
+    assert seen
+    monkeypatch.setattr(waves, "in_c", lambda *_: False)
+    same(warped, A, C, top, left, exact=True)
+
+
+@ln.loops
+def paths_of_lattice(n, m):
+    """All of the array but for its first row and column, which are its edges."""
+    P = ln.ones((n, m), dtype=ln.int64)
+    for i, j in ln.grid((1, n), (1, m)):
+        P[i, j] = (P[i - 1, j] + P[i, j - 1]) % 1000003
+    return P
+
+
+def test_edges_of_the_array_are_in_its_tiles(monkeypatch):
+    monkeypatch.setattr(waving, "HEIGHT", 16)
+    made = paths_of_lattice(40, 70)
+    assert type(made.__node__).__name__ == "Result"  # nothing is put around it afterwards
+    same(paths_of_lattice, 40, 70, exact=True)
+    np.testing.assert_array_equal(made[:2, ::2], paths_of_lattice.serial(40, 70)[:2, ::2])

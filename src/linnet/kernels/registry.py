@@ -56,7 +56,7 @@ class Kernel:
     """Whether the result has the same bits on any number of BLAS threads."""
     into: bool = False
     """Whether its function takes a keyword `into`: an array (for a range of tiles, a list of them), or
-    None, to write its only result to. It returns that if it did."""
+    None, to write its only result to, or the first of several. It returns that if it did."""
     scratch: float = 0.0
     """Memory it needs while it runs, besides operands and results, as a multiple of its operands'."""
     refuses: bool = False
@@ -112,7 +112,7 @@ def kernel(
     thread_invariant : bool
         Whether bits are the same on any number of BLAS threads.
     into : bool
-        Whether it takes a keyword `into`: an array to write its result to.
+        Whether it takes a keyword `into`: an array to write its (first) result to.
     scratch : float
         Memory it needs besides operands and results, as a multiple of its operands'.
     refuses : bool

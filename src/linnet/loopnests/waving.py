@@ -247,6 +247,7 @@ class _Wave:
         columns = regular(self.lengths[1], min(WIDEST, max(HEIGHT, -(-self.lengths[1] // TILES))))
         nodes: list[Node] = []
         regions: dict[str, tuple[slice, slice]] = {}
+        rims: list[tuple[int, int]] = []
         first = tuple(self.place.ranges[name][0] for name in self.names)
         for key, state in self.states.items():
             begin = tuple(a + b for a, b in zip(first, state.offset, strict=True))
@@ -254,6 +255,11 @@ class _Wave:
                 slice(begin[0], begin[0] + self.lengths[0]), slice(begin[1], begin[1] + self.lengths[1])
             )  # fmt: skip
             nodes += self._edges(self.machine.arrays[key], begin, state.halo, rows, columns)
+            # What lies before the cells that are written is among the edges, if it is not more than these.
+            ends = (begin[0] + self.lengths[0], begin[1] + self.lengths[1])
+            near = all(one in (0, most) for one, most in zip(begin, state.halo, strict=True))
+            inside = near and ends == self.machine.arrays[key].shape
+            rims.append((begin[0], begin[1]) if inside else (0, 0))
         kinds: list[str] = []
         for _, found in self.inputs.values():
             axes = tuple(name for name in self.names if name in found.axes) or self.names[:1]
@@ -263,12 +269,13 @@ class _Wave:
             ("halos", tuple(state.halo for state in self.states.values())), ("kinds", tuple(kinds)),
             ("reads", tuple((list(self.states).index(key), up, back) for key, up, back in self.reads)),
             ("constants", tuple(steps.constants)), ("steps", tuple(steps.steps)), ("results", results),
+            ("rims", tuple(rims)), ("start", (first[0], first[1])),
         )  # fmt: skip
-        cut = Layout((rows, columns))
+        cuts = [Layout((_after(rim[0], rows), _after(rim[1], columns))) for rim in rims]
         names = [f"{letter}{n}" for n in range(len(self.states)) for letter in "TL"]
         names += [f"G{n}" for n in range(len(kinds))]
         outputs = tuple(
-            (f"I{n}", Output(cut, self.machine.arrays[key].dtype)) for n, key in enumerate(self.states)
+            (f"I{n}", Output(cuts[n], self.machine.arrays[key].dtype)) for n, key in enumerate(self.states)
         )
         sides = rows[1] - rows[0], columns[1] - columns[0]
         program = wave_program(len(self.states), tuple(kinds), (first[0], first[1]), sides, attributes)
@@ -276,7 +283,11 @@ class _Wave:
         recipe = Recipe("wave", tuple(names), outputs, only(program), sizes)
         made = made_by(recipe, *nodes)
         for number, key in enumerate(self.states):
-            self.machine.arrays[key] = _with_rim(self.machine.arrays[key], regions[key], made[f"I{number}"])
+            inner = made[f"I{number}"]
+            whole = inner.shape == self.machine.arrays[key].shape
+            self.machine.arrays[key] = (
+                wrap(inner.__node__) if whole else _with_rim(self.machine.arrays[key], regions[key], inner)
+            )
 
     def _edges(
         self, array: Any, begin: tuple[int, ...], halo: tuple[int, int], rows: Any, columns: Any
@@ -307,6 +318,11 @@ class _Wave:
         data = functions().broadcast_to(functions().asarray(lined_up(found.data, found.axes, axes)), shape)
         cuts = tuple(rows if name == self.names[0] else columns for name in axes)
         return recut(data.__node__, Layout(cuts))
+
+
+def _after(rim: int, cuts: tuple[int, ...]) -> tuple[int, ...]:
+    """Where tiles are cut if the first contains the rim."""
+    return (0, *(each + rim for each in cuts[1:]))
 
 
 def _with_rim(array: Any, region: tuple[slice, slice], inner: Any) -> Any:

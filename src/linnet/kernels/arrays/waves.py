@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from linnet.kernels.arrays.operations import cast, operation
@@ -26,12 +27,18 @@ MOST = 3
 """Arrays that a recurrence may write at most."""
 
 
-def _shapes(*given: Any, halos: Sequence[tuple[int, int]], **_: Any) -> Any:
+def _shapes(*given: Any, halos: Sequence[tuple[int, int]], rims: Any, start: Any, **_: Any) -> Any:
     found: list[tuple[int, ...]] = []
     for number, (high, wide) in enumerate(halos):
         top, left = given[2 * number : 2 * number + 2]
-        found += [(left[0] - high, top[1]), (high, top[1]), (left[0], wide)]
+        rows, columns = _rim(rims[number], start, given[-2:])
+        found += [(rows + left[0] - high, columns + top[1]), (high, top[1]), (left[0], wide)]
     return tuple(found)
+
+
+def _rim(rim: tuple[int, int], start: tuple[int, int], first: Sequence[int]) -> tuple[int, int]:
+    """Rows and columns that a tile has before those that are computed."""
+    return rim[0] if first[0] == start[0] else 0, rim[1] if first[1] == start[1] else 0
 
 
 def _dtypes(*given: Any, halos: Sequence[tuple[int, int]], **_: Any) -> Any:
@@ -50,6 +57,9 @@ def wave(
     constants: Sequence[str],
     steps: Sequence[tuple[Any, ...]],
     results: Sequence[int],
+    rims: Sequence[tuple[int, int]],
+    start: tuple[int, int],
+    into: Tile | None = None,
 ) -> tuple[Tile, ...]:
     """One tile of a recurrence, and its edges, of each array that is written.
 
@@ -58,9 +68,17 @@ def wave(
     how many rows and columns of each are given, `kinds` along which loops the others lie ("i", "j" or "ij"),
     `reads` which array is read, and how far above and to the left. Values are numbered: the two loop
     variables, the tiles that are read, `reads`, `constants`, then the steps; `results` are those that are
-    written.
+    written. Tiles at the upper and left side of the array, where the values of the loops are those of
+    `start`, contain as many of the given rows and columns as `rims` says. The first tile goes `into` a place.
 
-    >>> options = dict(halos=((1, 1),), kinds=(), reads=((0, 1, 0), (0, 0, 1)), constants=())
+    >>> options = dict(
+    ...     halos=((1, 1),),
+    ...     kinds=(),
+    ...     reads=((0, 1, 0), (0, 0, 1)),
+    ...     constants=(),
+    ...     rims=((0, 0),),
+    ...     start=(0, 0),
+    ... )
     >>> one = np.ones((1, 3)), np.ones((4, 1))
     >>> wave(*one, 0, 0, steps=(("add", 2, 3),), results=(4,), **options)[0]  # Pascal's triangle
     array([[ 2.,  3.,  4.],
@@ -71,16 +89,27 @@ def wave(
     first: tuple[int, int] = arguments[-2:]
     sides = list(zip(edges[::2], edges[1::2], strict=True))
     shape = edges[1].shape[0] - halos[0][0], edges[0].shape[1]
-    tiles = [np.empty(shape, top.dtype) for top, _ in sides]
+    around = [_rim(rim, start, first) for rim in rims]
+    whole = [
+        np.empty((shape[0] + rows, shape[1] + columns), top.dtype)
+        for (rows, columns), (top, _) in zip(around, sides, strict=True)
+    ]
+    if into is not None and into.flags.c_contiguous | (into.strides[1] == into.itemsize):
+        whole[0] = into
+    tiles = [each[rows:, columns:] for each, (rows, columns) in zip(whole, around, strict=True)]
     numbers = [scalar_of(each) for each in constants]
     if not in_c(tiles, sides, others, first, halos, kinds, reads, numbers, steps, results):
         quietly(in_numpy, tiles, sides, others, first, halos, kinds, reads, numbers, steps, results)
     found: list[Tile] = []
-    for tile, (top, left), (high, wide) in zip(tiles, sides, halos, strict=True):
+    for tile, all_of, rim, (top, left), (high, wide) in zip(tiles, whole, around, sides, halos, strict=True):
         above = np.hstack([left[:high], top])
+        if rim[0]:
+            all_of[: rim[0]] = above[:, wide - rim[1] :]
+        if rim[1]:
+            all_of[rim[0] :, : rim[1]] = left[high:]
         beside = np.hstack([left[high:], tile[:, -wide:]])
         bottom = tile[-high:] if tile.shape[0] >= high else np.vstack([top, tile])[-high:]
-        found += [tile, bottom.copy(), np.vstack([above[:, -wide:], beside[:, -wide:]])]
+        found += [all_of, bottom.copy(), np.vstack([above[:, -wide:], beside[:, -wide:]])]
     return tuple(found)
 
 
@@ -122,9 +151,8 @@ def in_numpy(
 
 def _along(tile: Tile, low: int, high: int, diagonal: int) -> Tile:
     """The cells of a diagonal, in some rows, as a view."""
-    width = tile.shape[1]
-    start = low * width + diagonal - low
-    return tile.reshape(-1)[start : start + (high - low - 1) * (width - 1) + 1 : max(1, width - 1)]
+    down, right = tile.strides
+    return as_strided(tile[low:, diagonal - low :], (high - low,), (down - right,))
 
 
 class _Ring:
@@ -158,4 +186,4 @@ class _Ring:
 
 
 for _count in range(1, MOST + 1):
-    kernel(f"wave{_count}", outputs=3 * _count, shape=_shapes, dtype=_dtypes, flops=_flops)(wave)
+    kernel(f"wave{_count}", outputs=3 * _count, shape=_shapes, dtype=_dtypes, flops=_flops, into=True)(wave)

@@ -66,7 +66,7 @@ def in_c(
     numbers = [*tiles[0].shape, len(tiles), len(others), len(reads), len(constants), len(made), *first]
     numbers.append(len(dtypes) + len(steps))
     for (high, wide), tile, result in zip(halos, tiles, results, strict=True):
-        numbers += [high, wide, _TYPES[tile.dtype.char], result]
+        numbers += [high, wide, _TYPES[tile.dtype.char], result, tile.strides[0] // tile.itemsize]
     for each, kind in zip(others, kinds, strict=True):
         numbers += [("i", "j", "ij").index(kind), _TYPES[each.dtype.char]]
     numbers += [number for each in reads for number in each]

@@ -9,6 +9,7 @@ with the same numbers is used, and deadlines are left out.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -100,15 +101,38 @@ def deadlines(data: Path | None) -> None:
     )
 
 
+SAVES = """
+import json, os, sys, time
+here = os.environ["LINNET_CHECKPOINTS"]
+path, plan = here + "/state.json", os.environ.get("LINNET_CHECKPOINT_PLAN", "")
+parts = [3600 * float(each) for each in plan.split(",") if each] or [1e9]
+seconds, cost, turn = float(sys.argv[1]), float(sys.argv[2]), 0
+done = json.load(open(path))["work"] * 3600 if os.path.exists(path) else 0.0
+while done + parts[min(turn, len(parts) - 1)] < seconds - 1e-3:
+    time.sleep(parts[min(turn, len(parts) - 1)] + cost)
+    done += parts[min(turn, len(parts) - 1)]
+    turn += 1
+    json.dump({"state": 0, "work": done / 3600}, open(path + ".part", "w"))
+    os.replace(path + ".part", path)
+time.sleep(max(0.0, seconds - done))
+open(here + "/worked", "w").write(repr(seconds / 3600))
+"""
+"""A job that saves itself at the intervals it is told; it starts in milliseconds."""
+
+
 def compare_local(
-    jobs: int = 200, servers: int = 8, hours: float = 1.5, seed: int = 1
+    jobs: int = 200, servers: int = 8, hours: float = 1.5, seed: int = 1, checkpoint: float | None = None
 ) -> tuple[float, float]:
     """Cost and makespan of real processes at ×3600 over those of the simulator with what was measured."""
-    model = FittedModel(Exponential(1 / 12), cap=24)
+    model = FittedModel(Exponential(1 / 12 if checkpoint is None else 1 / 2), cap=24)
+    command = ["sleep", "{s}"]
+    if checkpoint is not None:
+        command = [sys.executable, "-I", "-S", "-c", SAVES, "{s}", str(checkpoint)]
     with tempfile.TemporaryDirectory() as folder:
         bag = Bag(
-            ["sleep", "{s}"], {"s": [hours], "n": list(range(jobs))}, hours=hours, folder=f"{folder}/bag"
-        )
+            command, {"s": [hours], "n": list(range(jobs))}, hours=hours, checkpoint=checkpoint,
+            folder=f"{folder}/bag",
+        )  # fmt: skip
         bag.run(Fleet([Local(servers, price=1.0, model=model, speed=3600, seed=seed)]))
         state = bag.state()
         seen = state.measured["local"]
@@ -116,16 +140,17 @@ def compare_local(
             "local", "local", price=1.0, limit=servers, boot=seen.boot_hours / seen.boots, model=model
         )
         run = simulate_bag(
-            Rules(hours=hours), [offer], [seen.hours / seen.count] * jobs, gap=seen.gap_hours / seen.gaps,
-            lives=[Lives(model, seed)],
+            Rules(hours=hours, checkpoint=checkpoint), [offer], [seen.hours / seen.count] * jobs,
+            gap=seen.gap_hours / seen.gaps, lives=[Lives(model, seed)],
         )  # fmt: skip
         return state.cost() / run.cost, state.now / run.hours
 
 
 def local(data: Path | None) -> None:
     """200 jobs on real processes at ×3600, and the same simulated."""
-    cost, makespan = compare_local()
-    print(f"local over simulated, 200 jobs: cost {cost:.3f}, makespan {makespan:.3f}")
+    for what, checkpoint in (("jobs", None), ("jobs that save themselves", 0.02)):
+        cost, makespan = compare_local(checkpoint=checkpoint)
+        print(f"local over simulated, 200 {what}: cost {cost:.3f}, makespan {makespan:.3f}")
 
 
 def speed(data: Path | None) -> None:

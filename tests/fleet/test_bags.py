@@ -365,11 +365,12 @@ def test_a_controller_that_is_killed_leaves_a_bag_that_goes_on(tmp_path):
 
 
 @pytest.mark.long
-def test_the_simulator_tells_what_processes_do():
+@pytest.mark.parametrize("checkpoint", [None, 0.02])
+def test_the_simulator_tells_what_processes_do(checkpoint):
     """200 jobs at 3600 times the speed, servers killed by a law: cost and makespan within 5%."""
     sys.path.insert(0, str(Path(HERE).parents[1] / "benchmarks"))
     from fleet import compare_local  # type: ignore[import-not-found]
 
-    cost, makespan = compare_local()
+    cost, makespan = compare_local(checkpoint=checkpoint)
     assert cost == pytest.approx(1, abs=0.05)
     assert makespan == pytest.approx(1, abs=0.05)

@@ -16,10 +16,10 @@ import pytest
 from linnet.errors import FormatError, InputError
 from linnet.fleet import Bag, Checkpoint, FittedModel, Fleet, Local, Saver
 from linnet.fleet.agent import Agent
-from linnet.fleet.checkpoints import checkpoint_intervals
+from linnet.fleet.checkpoints import Schedule
 from linnet.fleet.controller import Controller
 from linnet.fleet.laws import Exponential
-from linnet.fleet.records import Launch
+from linnet.fleet.records import Ended, Launch
 
 HERE = str(Path(__file__).parent)
 
@@ -81,6 +81,16 @@ def test_checkpoints_are_due_when_the_plan_says_so(tmp_path, monkeypatch):
         Checkpoint()
 
 
+def test_the_length_of_a_job_counts_what_earlier_attempts_saved(tmp_path):
+    """Or plans for the jobs that follow would be made for what its last attempt did."""
+    bag = Bag("bag_jobs:count_up", {"steps": [40]}, folder=tmp_path / "bag", checkpoint=1e-9, retries=0)
+    run_and_warn(bag, bag.folder / "checkpoints" / "0" / "state.json")
+    (ended,) = [each for each in bag.storage.records() if isinstance(each, Ended) and each.status == 0]
+    assert ended.work is not None
+    assert ended.work > 40 * 0.05 / 3600
+    assert bag.state().measured["local"].mean == ended.length == ended.work
+
+
 def test_a_bag_plans_checkpoints_for_what_is_left(tmp_path):
     model = FittedModel(Exponential(1 / 4))
     bag = Bag("bag_jobs:count_up", {"steps": [1]}, hours=5, checkpoint=1 / 60, folder=tmp_path / "bag")
@@ -99,7 +109,7 @@ def test_a_bag_plans_checkpoints_for_what_is_left(tmp_path):
     assert rest is not None
     assert sum(rest) == pytest.approx(2)
     assert Bag.open(tmp_path / "bag").rules.checkpoint == pytest.approx(1 / 60)
-    assert checkpoint_intervals(FittedModel(Exponential(1), cap=24), 5, 0.1, 0.1, 25) is None
+    assert Schedule(FittedModel(Exponential(1), cap=24), 5, 0.1, 0.1).intervals(5, 25) is None
 
 
 SAVED = """

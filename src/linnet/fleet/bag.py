@@ -251,7 +251,7 @@ class Bag:
             []
             if not self.storage.exists
             else [
-                each.hours for each in self.storage.records() if isinstance(each, Ended) and each.status == 0
+                each.length for each in self.storage.records() if isinstance(each, Ended) and each.status == 0
             ]
         )
         if found:

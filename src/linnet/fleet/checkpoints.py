@@ -115,33 +115,67 @@ def plan_checkpoints(
 
 
 COARSE = 60
-"""Steps of a plan that is made while servers wait for it."""
+"""Steps of a schedule, which is made while servers wait for it."""
+FAR = 0.999
+"""Servers older than this share of all ever become are taken to be as old as that."""
 
 
-def checkpoint_intervals(
-    model: Model, work: float, cost: float, restart: float, age: float
-) -> tuple[float, ...] | None:
-    """Hours between checkpoints for a job that begins now, quickly; None if no server lives that long.
+class Schedule:
+    """When jobs of one length save their state, whatever is left of them and however old their server is.
 
-    Work and age are taken to a twentieth of the work, and plans are kept.
+    The same recursion as `Model.checkpoints`, in coarser steps and for all ages at once, so that it is
+    solved once for a bag.
+
+    Parameters
+    ----------
+    model : how long servers live
+    work : hours of a job
+    cost : hours to save its state
+    restart : hours that each loss costs besides the work done since the last checkpoint
     """
-    unit = work / 20
-    if float(np.asarray(model.survival(age))) == 0:
-        return None
-    key = id(model), round(work, 3), cost, restart, round(age / unit)
-    if key not in _plans:
-        if len(_plans) >= 500:
-            _plans.clear()
-        about = min(round(age / unit) * unit, age)
-        # The model is kept with the plan, so that no other one gets its number.
-        _plans[key] = (
-            model,
-            model.checkpoints(work, cost, restart, about, max(1 / 60, work / COARSE)).intervals,
+
+    def __init__(self, model: Model, work: float, cost: float, restart: float) -> None:
+        self.model, self.work, self.cost = model, work, cost
+        steps = max(1, min(COARSE, int(np.ceil(60 * work - 1e-9))))
+        self.unit: float = work / steps
+        """Hours of a step."""
+        oldest = min(model.limit, float(np.asarray(model.quantile(FAR))), 1000 * work)
+        self._table = _Table(
+            model, steps, self.unit, cost, restart, np.arange(1, steps), oldest=max(oldest, 2 * work)
         )
-    return _plans[key][1]
+        self._kept: dict[tuple[int, int], tuple[float, ...]] = {}
 
+    def expected(self, age: float = 0.0) -> float:
+        """Hours until a whole job is done that begins on a server of this age."""
+        if age == 0:
+            return float(self._table.fresh[-1])
+        values: Floats = self._table.values[-1]
+        return float(np.interp(age, self._table.grid, values))
 
-_plans: dict[tuple[int, float, float, float, int], tuple[Model, tuple[float, ...]]] = {}
+    def intervals(self, left: float, age: float) -> tuple[float, ...] | None:
+        """Hours of work between checkpoints, without their cost; None if no server becomes so old.
+
+        Parameters
+        ----------
+        left : hours of work since the last checkpoint. A job that takes longer than was expected is taken to
+            have a tenth of it left
+        age : of the server, in hours; it is taken to a twentieth of the work
+        """
+        if float(np.asarray(self.model.survival(age))) == 0:
+            return None
+        left = max(left, self.work / 10)
+        steps = min(int(np.ceil(left / self.unit - 1e-9)), self._table.steps)
+        twentieth = self.work / 20
+        key = steps, min(round(age / twentieth), int(self._table.grid[-1] / twentieth))
+        if key not in self._kept:
+            about = min(key[1] * twentieth, age)
+            self._kept[key] = tuple(part * self.unit for part in self._table.parts(steps, about))
+        found = self._kept[key]
+        over = sum(found) - left
+        if abs(over) <= 1e-9 * left:
+            return found
+        # The last part makes up for what the steps do not meet; every part is a step at least.
+        return (*found[:-1], found[-1] - over)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,20 +201,22 @@ class _Table:
 
     def __init__(
         self, model: Model, steps: int, unit: float, cost: float, restart: float, tried: NDArray[np.int64],
-        free: bool = True,
+        free: bool = True, oldest: float | None = None,
     ) -> None:  # fmt: skip
         self.model, self.steps, self.unit, self.cost, self.restart = model, steps, unit, cost, restart
         self.tried, self.free = tried, free
-        self.grid = self._ages(0.0)
+        self.grid = self._ages(0.0, oldest)
         self.fresh = np.zeros(steps + 1)
         self.values = self._tabulate(self.grid, known=False)
-        self.followed: dict[int, tuple[int, ...]] = {}
+        self.followed: dict[tuple[int, float], tuple[int, ...]] = {}
 
-    def _ages(self, begin: float) -> Floats:
-        """Ages a job that begins at this age can meet; where they are many, ever further apart."""
-        most = self.steps * self.unit + self.cost * self.steps
+    def _ages(self, begin: float, oldest: float | None = None) -> Floats:
+        """Ages a job that begins at this age can meet, or all up to the oldest; where they are many, ever
+        further apart.
+        """
+        most = self.steps * self.unit + self.cost * self.steps if oldest is None else oldest - begin
         most = min(most, self.model.limit - begin) + 2 * self.unit
-        if most / self.unit <= AGES:
+        if most / self.unit <= (AGES if oldest is None else AGES // 4):
             return np.round(begin + self.unit * np.arange(int(np.ceil(most / self.unit)) + 1), 11)
         near = self.unit * np.arange(120)
         far: Floats = np.asarray(np.geomspace(near[-1] + self.unit, most, 200), np.float64)
@@ -251,11 +287,11 @@ class _Table:
         values = self._tabulate(grid, known=True)
         return float(values[self.steps, 0]), self._follow(self.steps, age, grid, values)
 
-    def parts(self, left: int) -> tuple[int, ...]:
-        """The parts for so many steps left, on a fresh server."""
-        if left not in self.followed:
-            self.followed[left] = self._follow(left, 0.0, self.grid, self.values)
-        return self.followed[left]
+    def parts(self, left: int, age: float = 0.0) -> tuple[int, ...]:
+        """The parts for so many steps left, on a server of an age of the grid; a fresh one, if not said."""
+        if (left, age) not in self.followed:
+            self.followed[left, age] = self._follow(left, age, self.grid, self.values)
+        return self.followed[left, age]
 
     def _follow(self, left: int, age: float, grid: Floats, values: Floats) -> tuple[int, ...]:
         """The best parts one after the other; where the server is sure to be lost, those of a fresh one."""

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from linnet.errors import InputError, JobError
-from linnet.fleet.checkpoints import checkpoint_intervals
 from linnet.fleet.deciding import Decider
 from linnet.fleet.fleet import Fleet
 from linnet.fleet.model_text import model_from_json, model_to_json
@@ -47,7 +46,7 @@ from linnet.fleet.records import (
     Warned,
 )  # fmt: skip
 from linnet.fleet.rules import Rules
-from linnet.fleet.saving import Saver, saved_hours
+from linnet.fleet.saving import Saver, saved_hours, worked_hours
 from linnet.fleet.specification import Program
 from linnet.fleet.state import State
 from linnet.fleet.storage import Storage
@@ -242,7 +241,10 @@ class Controller:
                 said = json.loads((place / "exit.json").read_text())
                 hours = float(said["hours"]) * self.fleet.speed
                 self._read_metrics(number, attempt.job, events)
-                events.append(Ended(self.now(), number, int(said["status"]), hours, bool(said["warned"])))
+                status, warned = int(said["status"]), bool(said["warned"])
+                events.append(
+                    Ended(self.now(), number, status, hours, warned, self._work(attempt.job, hours))
+                )
                 if said["status"] == 0:
                     rows.append((attempt.job, number, _result(place / "result.json")))
             markers.append(marker)
@@ -442,19 +444,21 @@ class Controller:
 
     def _checkpoint_plan(self, job: int, servers: Sequence[int]) -> list[float] | None:
         """Hours of the clock between checkpoints, for what is left of a job on a server of this age."""
-        server = self.state.servers[servers[0]]
-        offer = self.offers[server.offer]
-        work = self.decider.length(server.offer)
-        if self.rules.checkpoint is None or offer.model is None or work is None:
+        offer = self.state.servers[servers[0]].offer
+        age = self.now() - min(self.state.servers[each].launched for each in servers)
+        saved = saved_hours(self.storage.folder / "checkpoints" / str(job)) * self.fleet.speed
+        found = self.decider.saves(offer, saved, age)
+        return None if found is None else [each / self.fleet.speed for each in found]
+
+    def _work(self, job: int, hours: float) -> float | None:
+        """Hours of work of a job over all its attempts: as it says, or at least what is known to be saved."""
+        if self.rules.checkpoint is None:
             return None
-        speed = self.fleet.speed
-        left = work - saved_hours(self.storage.folder / "checkpoints" / str(job)) * speed
-        if left <= 0:
-            return None
-        found = checkpoint_intervals(
-            offer.model, left, self.rules.checkpoint, offer.boot, self.now() - server.launched
-        )
-        return None if found is None else [each / speed for each in found]
+        folder = self.storage.folder / "checkpoints" / str(job)
+        found = worked_hours(folder)
+        if found is None:
+            return max(hours, saved_hours(folder) * self.fleet.speed)
+        return found * self.fleet.speed
 
     def _stop_attempt(self, attempt: int) -> None:
         name = self._where.pop(attempt, None)

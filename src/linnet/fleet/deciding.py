@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from math import inf, log
 
 from linnet.errors import InputError
+from linnet.fleet.checkpoints import Schedule
+from linnet.fleet.gangs import gang_model
 from linnet.fleet.offers import Offer
 from linnet.fleet.policies import (
     Evidence,
@@ -52,6 +54,7 @@ class Decider:
         self._next_known = 0
         self._reuse: dict[int, Reuse] = {}
         self._tables: dict[tuple[int, int], Reuse] = {}
+        self._schedules: dict[tuple[int, int], Schedule] = {}
         self._hours: list[float | None] = [None] * len(state.offers)
         self._expected: list[float | None] = self._hours
         self._worthless: set[int] = set()
@@ -238,7 +241,7 @@ class Decider:
         measured = seen.mean if seen is not None else None
         price = offer.job_price(cores)
         if length is not None:
-            hours, dollars = expected_cost(offer, cores, length)
+            hours, dollars = expected_cost(offer, cores, length, self.schedule(number))
             settled = True
         elif state.tries.get(offer.type, 0) >= TRIES:
             hours, dollars, settled = inf, inf, True
@@ -278,14 +281,38 @@ class Decider:
         found = self._reuse.get(offer)
         if found is None:
             hours = self._hours[offer] or 0.0
-            # To a percent: a table of ages takes milliseconds, and measured hours change all the time.
-            key = offer, round(100 * log(hours)) if hours else 0
+            key = offer, _percent(hours)
             if key not in self._tables:
                 kind = self.state.offers[offer]
                 model = kind.model if self.state.rules.reuse and hours else None
-                self._tables[key] = Reuse(model if self.state.gangs[offer] == 1 else None, hours, kind.boot)
+                alone = model if self.state.gangs[offer] == 1 else None
+                self._tables[key] = Reuse(alone, hours, kind.boot, self.schedule(offer))
             found = self._reuse[offer] = self._tables[key]
         return found
+
+    def schedule(self, offer: int) -> Schedule | None:
+        """When jobs save their state on an offer; None if they do not, or if nothing is known about it."""
+        hours, kind, cost = self._hours[offer], self.state.offers[offer], self.state.rules.checkpoint
+        hours = self.length(offer) if hours is None else hours
+        if cost is None or kind.model is None or not hours:
+            return None
+        key = offer, _percent(hours)
+        if key not in self._schedules:
+            model = gang_model(kind.model, self.state.gangs[offer])
+            self._schedules[key] = Schedule(model, hours, cost, kind.boot)
+        return self._schedules[key]
+
+    def saves(self, offer: int, saved: float, age: float) -> tuple[float, ...] | None:
+        """Hours of work between checkpoints of an attempt that begins now.
+
+        Parameters
+        ----------
+        offer : where it begins
+        saved : hours of work that earlier attempts saved
+        age : of its server, of the oldest one if it has several
+        """
+        schedule = self.schedule(offer)
+        return None if schedule is None else schedule.intervals(schedule.work - saved, age)
 
     # ---- jobs onto servers
 
@@ -461,7 +488,7 @@ class Decider:
         if hours is None:
             return None
         kind = self.state.offers[offer]
-        lost = expected_cost(kind, self.state.rules.cores, hours)[0]
+        lost = expected_cost(kind, self.state.rules.cores, hours, self.schedule(offer))[0]
         return (lost if lost < inf else hours) + kind.boot
 
     def _room(self, offer: int) -> int:
@@ -529,3 +556,10 @@ class Decider:
                 if begun and each.price > 0 and min(known) < inf:
                     times.append(begun[1] + min(known) / each.price + 1e-9)
         return min((each for each in times if each > now + 1e-12), default=inf)
+
+
+def _percent(hours: float) -> int:
+    """The same for hours that differ by less than a percent: what is tabulated for each takes milliseconds,
+    and measured hours change all the time.
+    """
+    return round(100 * log(hours)) if hours else 0

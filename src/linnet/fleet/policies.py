@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from linnet.fleet.checkpoints import Schedule
 from linnet.fleet.model import Model
 from linnet.fleet.offers import Offer
 
@@ -45,11 +46,15 @@ class Reuse:
     model : how long servers live; None: for ever
     length : hours of a job
     boot : hours until a fresh server takes its first job
+    schedule : by which a job saves its state. Then a loss costs little, and a server is kept if the job is
+        expected to be done on it no later than on a fresh one after its boot
     """
 
     __slots__ = ("_keep", "_step", "hours_per_job")
 
-    def __init__(self, model: Model | None, length: float, boot: float) -> None:
+    def __init__(
+        self, model: Model | None, length: float, boot: float, schedule: Schedule | None = None
+    ) -> None:
         self.hours_per_job: float = length
         """Hours of servers for each job done, boots and losses included, in the long run."""
         self._keep: list[bool] | None = None
@@ -57,6 +62,12 @@ class Reuse:
         if model is None or length <= 0:
             return
         horizon = min(model.limit, 200 * (length + boot) + 100.0)
+        if schedule is not None:
+            fresh = schedule.expected()
+            self.hours_per_job: float = fresh
+            self._step = horizon / _AGES
+            self._keep = [schedule.expected(i * self._step) <= boot + fresh for i in range(_AGES)]
+            return
         counts = int(min(max(1, horizon // length), 400))
         ends = boot + length * np.arange(1, counts + 1)
         done = np.cumsum(np.asarray(model.survival(ends)))
@@ -85,13 +96,21 @@ class Reuse:
         return self._keep[place]
 
 
-def expected_cost(offer: Offer, cores: int, length: float) -> tuple[float, float]:
+def expected_cost(
+    offer: Offer, cores: int, length: float, schedule: Schedule | None = None
+) -> tuple[float, float]:
     """Hours and dollars that a job is expected to take on fresh servers of this kind, losses included.
 
-    A gang is lost when any of its servers is, so its hazard is theirs together.
+    A gang is lost when any of its servers is, so its hazard is theirs together. A job with a schedule saves
+    its state by that, and loses only what it did since; the others begin again.
     """
     gang = offer.gang(cores)
-    hours = length if offer.model is None else gang_hours(offer.model, gang, length, offer.boot)
+    if offer.model is None:
+        hours = length
+    elif schedule is not None:
+        hours = schedule.expected()
+    else:
+        hours = gang_hours(offer.model, gang, length, offer.boot)
     return hours, hours * offer.job_price(cores)
 
 

@@ -78,8 +78,15 @@ class Ended:
     hours: float
     """How long it ran."""
     warned: bool = False
-    """Whether its server was about to be taken away: a job that ends then with another status did not "
-    "fail."""
+    """Whether its server was about to be taken away: a job that ends then with another status did not
+    fail."""
+    work: float | None = None
+    """Hours of work of the whole job, if earlier attempts saved some of it; None: this one did it all."""
+
+    @property
+    def length(self) -> float:
+        """Hours of the job, as plans count them."""
+        return self.hours if self.work is None else self.work
 
 
 @dataclass(slots=True)

@@ -62,6 +62,7 @@ class Checkpoint:
         self.work: float = 0.0
         """Hours of work that are saved, of all attempts."""
         plan = os.environ.get("LINNET_CHECKPOINT_PLAN", "") if folder is None else ""
+        self._of_bag = folder is None
         self._plan = [float(each) for each in plan.split(",") if each]
         self._saves = 0
         self._since = time.monotonic()
@@ -79,6 +80,11 @@ class Checkpoint:
     ) -> None:
         if self._before is not None:
             signal.signal(signal.SIGTERM, self._before)
+        if kind is None and self._of_bag:
+            worked = self.work + (time.monotonic() - self._since) / 3600
+            part = self.folder / "worked.part"
+            part.write_text(repr(worked), encoding="utf-8")
+            os.replace(part, self.folder / "worked")
 
     def _told(self, number: int, frame: FrameType | None) -> None:
         self.leaving = True
@@ -130,6 +136,14 @@ def saved_hours(folder: Path) -> float:
         return float(json.loads((folder / "state.json").read_text(encoding="utf-8"))["work"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
+
+
+def worked_hours(folder: Path) -> float | None:
+    """Hours of work of a whole job that is done, without saving; None if it did not say."""
+    try:
+        return float((folder / "worked").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

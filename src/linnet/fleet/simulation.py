@@ -24,6 +24,7 @@ from linnet.fleet.offers import Offer
 from linnet.fleet.policies import StopRule
 from linnet.fleet.records import Added, Ended, Launch, Lost, Start, Up
 from linnet.fleet.rules import Rules
+from linnet.fleet.simulated_work import SimulatedWork
 from linnet.fleet.state import State
 
 _BLOCK = 256
@@ -93,7 +94,8 @@ def simulate_bag(
     ----------
     rules : what the bag asks for
     offers : the servers there are, with their laws
-    hours : of each job, on a server of speed 1
+    hours : of each job, on a server of speed 1. If the rules say what a checkpoint costs, jobs save their
+        state as the controller would have them, and go on from there
     seed : of the servers' lifetimes
     rule : which jobs are hopeless
     factor : how much longer a job takes on an offer: a function of job and offer; by default 1/speed
@@ -108,6 +110,7 @@ def simulate_bag(
     decider = Decider(state, rule)
     draws = lives or [Lives(offer.model, seed, i) for i, offer in enumerate(offers)]
     speeds = [1.0 / (offer.speed or 1.0) for offer in offers]
+    work = SimulatedWork(hours, decider, factor or (lambda job, offer: speeds[offer]), gap)
     launched = [0] * len(offers)
     queue: list[tuple[float, int, Happening | None]] = []
     count = 0
@@ -117,12 +120,10 @@ def simulate_bag(
     while True:
         for decision in decider.decide(now):
             if type(decision) is Start:
-                offer = state.servers[decision.servers[0]].offer
-                took = hours[decision.job]
-                took *= speeds[offer] if factor is None else factor(decision.job, offer)
+                took, whole = work.begin(decision, now)
                 count += 1
                 at = now + gap + took
-                heappush(queue, (at, count, Ended(at, decision.attempt, 0, took)))
+                heappush(queue, (at, count, Ended(at, decision.attempt, 0, took, False, whole)))
             elif type(decision) is Launch:
                 offer = decision.offer
                 life = draws[offer](launched[offer])
@@ -143,24 +144,29 @@ def simulate_bag(
                 if wake < inf:
                     count += 1
                     heappush(queue, (wake, count, None))
-        now = _next(queue, state, now)
+        now = _next(queue, state, work, now)
     return BagRun(
         state.cost(), now, state.done, state.failed, state.dropped, state.preemptions,
         sum(each[1] for each in state.lost_lives), state.closed, state, decider,
     )  # fmt: skip
 
 
-def _next(queue: list[tuple[float, int, Happening | None]], state: State, now: float) -> float:
+def _next(
+    queue: list[tuple[float, int, Happening | None]], state: State, work: SimulatedWork, now: float
+) -> float:
     """Let the next event happen that still means something; the time it happens at."""
     while queue:
         at, _, event = heappop(queue)
         if event is None:
             return at
-        if type(event) is Ended:
+        if isinstance(event, Ended):
             if event.attempt not in state.running:
                 continue
+            work.ended(event.attempt)
         elif state.servers[event.server].ended is not None:
             continue
+        elif isinstance(event, Lost):
+            work.lost(event.server, at)
         state.apply(event)
         return at
     raise InputError(

@@ -240,7 +240,7 @@ class State:
             self.done += 1
             seen = self._seen(offer)
             seen.count += 1
-            seen.hours += record.hours
+            seen.hours += record.length
             seen.gaps += 1
             seen.gap_hours += max(0.0, record.at - attempt.started - record.hours)
             self.exploring.pop(self.offers[offer].type, None)

@@ -123,7 +123,7 @@ def test_the_cheapest_type_is_found_by_one_job_each():
             used[job.offer] += 1
         assert sum(sorted(used)[:3]) <= 3
         right += used[best] == max(used)
-        assert {each.name for each in run.decider.evidence} == {offer.name for offer in offers}
+        assert {each.name for each in run.decider.known.evidence} == {offer.name for offer in offers}
     assert right >= 19
 
 

@@ -52,7 +52,9 @@ class Bag:
     retries : how often a job that fails by itself is run again. Preemption is no failure
     on_demand_after : preemptions after which a job runs on demand
     on_loss : "replenish", "smaller", "discard", or None for the best
-    smallest : fewest cores with which a job can go on after a loss
+    smallest : fewest cores a job can run on. Once the best type of server is known, one job each tries half
+        as many servers, for as long as that costs less; and after a loss a job may begin again on those
+        that are left. What a job saved goes on with as many servers as saved it
     stop : "median", or a function (own metric, others' metrics) -> bool: which jobs are hopeless
     search : an object with `ask()` and `tell(parameters, result)` that makes jobs while the bag runs; if it
         has `failed(parameters)`, that is called for jobs without a result. `linnet.fleet.Trials` makes one of

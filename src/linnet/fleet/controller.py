@@ -104,7 +104,9 @@ class Controller:
                 self._stopped[record.attempt] = stopped.servers[0]
             self.state.apply(record)
         self.poll: float = max(each.poll for each in fleet.providers)
-        self.decider: Decider = Decider(self.state, rule, margin=3 * self.poll / 3600 * fleet.speed)
+        self.decider: Decider = Decider(
+            self.state, rule, margin=3 * self.poll / 3600 * fleet.speed, saver=saver is not None
+        )
         self._epoch = self._begun()
         self._asked: dict[str, float] = {}
         self._metrics_at = 0.0
@@ -416,7 +418,7 @@ class Controller:
             "LINNET_BAG": self.place.id,
             "LINNET_SERVERS": ",".join(self.name(each) for each in servers),
             "LINNET_HOSTS": ",".join(self._host(each) for each in servers),
-            "LINNET_CORES": str(self.rules.cores),
+            "LINNET_CORES": str(min(self.rules.cores, len(servers) * self.offers[server.offer].cores)),
             "LINNET_SERVER_AGE": f"{self.now() - server.launched:.6f}",
         }
         if self.program.path:
@@ -447,7 +449,7 @@ class Controller:
         offer = self.state.servers[servers[0]].offer
         age = self.now() - min(self.state.servers[each].launched for each in servers)
         saved = saved_hours(self.storage.folder / "checkpoints" / str(job)) * self.fleet.speed
-        found = self.decider.saves(offer, saved, age)
+        found = self.decider.known.saves(offer, len(servers), saved, age)
         return None if found is None else [each / self.fleet.speed for each in found]
 
     def _work(self, job: int, hours: float) -> float | None:

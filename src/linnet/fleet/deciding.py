@@ -9,20 +9,12 @@ offer is best, which ages are worth keeping) is kept until there are a quarter m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf, log
+from math import inf
 
-from linnet.errors import InputError
-from linnet.fleet.checkpoints import Schedule
-from linnet.fleet.gangs import gang_model
-from linnet.fleet.offers import Offer
+from linnet.fleet.knowledge import Knowledge
 from linnet.fleet.policies import (
-    Evidence,
-    Reuse,
     StopRule,
     after_loss,
-    choose,
-    expected_cost,
-    is_decided,
     wanted_gangs,
     wants_on_demand,
 )  # fmt: skip
@@ -31,8 +23,6 @@ from linnet.fleet.state import State
 
 BACK_OFF = (1 / 60, 1.0)
 """Hours before an offer that was refused is tried again: at first, and at most."""
-TRIES = 3
-"""Servers of a type that may be lost before they tell how fast it is."""
 
 
 class Decider:
@@ -43,47 +33,28 @@ class Decider:
     state : the bag
     rule : which jobs are hopeless, by their metric
     margin : hours that pass between a decision and its effect; a budget is kept with so much to spare
+    saver : whether a tool saves the processes of jobs
     """
 
-    def __init__(self, state: State, rule: StopRule | None = None, margin: float = 0.0) -> None:
+    def __init__(
+        self, state: State, rule: StopRule | None = None, margin: float = 0.0, saver: bool = False
+    ) -> None:
         self.state = state
+        self.saves_state: bool = saver or state.rules.checkpoint is not None
+        """Whether jobs go on from what they saved."""
         self.rule = rule
         self.margin = margin
-        self.evidence: list[Evidence] = []
-        self._ranking: list[int] = []
-        self._next_known = 0
-        self._reuse: dict[int, Reuse] = {}
-        self._tables: dict[tuple[int, int], Reuse] = {}
-        self._schedules: dict[tuple[int, int], Schedule] = {}
-        self._hours: list[float | None] = [None] * len(state.offers)
-        self._expected: list[float | None] = self._hours
-        self._worthless: set[int] = set()
+        self.known: Knowledge = Knowledge(state)
+        """About offers."""
+        self._usable = self.known.usable
         self._stubborn: dict[int, None] = {}
         self._fewer: dict[int, int] = {}
         self._losses, self._reports = len(state.losses), len(state.reports)
         self._out: list[Decision] = []
         self._asked_for = (-1, 0)
-        self._usable = [i for i, offer in enumerate(state.offers) if self._fits(offer)]
-        if not self._usable:
-            there = "; ".join(
-                f"{each.name}, {each.cores} cores, at most {each.limit}" for each in state.offers
-            )
-            asked = f"{state.rules.cores} cores"
-            if state.rules.memory is not None:
-                asked += f" and {state.rules.memory:.3g} bytes"
-            raise InputError(f"no server can be asked for: a job has {asked}, and the fleet has {there}")
-        self._several = len({state.offers[i].type for i in self._usable}) > 1
         self._spot = any(state.offers[i].market == "spot" for i in self._usable)
         self._sure = [i for i in self._usable if state.offers[i].market == "on-demand"]
         self._only = self._one_kind()
-
-    def _fits(self, offer: Offer) -> bool:
-        asked, has = self.state.rules.memory, offer.memory
-        gang = offer.gang(self.state.rules.cores)
-        enough = offer.limit is None or offer.limit >= gang
-        return enough and (
-            asked is None or has is None or has * gang >= asked * offer.slots(self.state.rules.cores)
-        )
 
     def _one_kind(self) -> int | None:
         """The offer of a fleet that has one alone, whose servers take one job each: quick to decide about."""
@@ -107,11 +78,11 @@ class Decider:
             self._stop_hopeless(now)
         if self._losses < len(state.losses):
             self._judge_losses(now)
-        self._learn(now)
+        self.known.learn(now)
         if state.warned:
             for server in [each for each in state.warned if not state.servers[each].attempts]:
                 self._do(Release(now, server, "it will be taken away"))
-        if self._several and state.waiting and not self._undecided():
+        if self.known.several and state.waiting and not self.known.undecided():
             self._give_up_other_types(now)
         if state.waiting:
             if self._only is None:
@@ -188,10 +159,12 @@ class Decider:
                 self._do(Drop(now, number, "hopeless"))
                 continue
             kind = state.offers[offer]
-            smallest = kind.gang(rules.smallest or rules.cores)
+            # What a job saved is of as many servers as it ran on, and goes on with no fewer.
+            smallest = left + 1 if self.saves_state else kind.gang(rules.smallest or rules.cores)
             what = after_loss(
                 may_be_dropped=state.may_be_dropped(), servers_left=left, smallest=smallest, boot=kind.boot,
-                hours=self._hours[offer] or 1.0, servers=left + 1, choice=rules.on_loss,
+                hours=self.known.hours_on(offer, left + 1) or 1.0, servers=left + 1, choice=rules.on_loss,
+                fewer_hours=self.known.hours_on(offer, left) if left else None,
             )  # fmt: skip
             if what == "discard":
                 self._do(Drop(now, number, "preempted, and enough others remain"))
@@ -202,124 +175,12 @@ class Decider:
                 self._stubborn[number] = None
         self._losses = len(state.losses)
 
-    # ---- what is known about offers
-
-    def _learn(self, now: float) -> None:
-        state = self.state
-        known = state.done
-        if self._ranking and known < self._next_known and not (self._several and state.exploring):
-            return
-        self._next_known = known + max(1, known // 4)
-        self._hours = [self.length(i) for i in range(len(state.offers))]
-        self._expected = [self._with_losses(i) for i in range(len(state.offers))]
-        self._reuse.clear()
-        self.evidence = [self._evidence(i, now) for i in self._usable]
-        ranking = choose(self.evidence)
-        # Offers of which nothing is known yet come last, the cheapest first.
-        rest = [i for i in self._usable if i not in ranking]
-        rest.sort(key=lambda i: state.offers[i].job_price(state.rules.cores))
-        self._ranking = ranking + rest
-        self._worthless = {each.offer for each in self.evidence if each.settled and each.dollars == inf}
-        if len(self._worthless) == len(self._usable):
-            self._worthless = set()  # jobs are too long for every server: try nevertheless
-
-    def length(self, offer: int) -> float | None:
-        """Hours of a job on an offer, without losses, as far as is known."""
-        state = self.state
-        seen = state.measured.get(state.offers[offer].type)
-        if seen is not None and seen.count:
-            return seen.hours / seen.count
-        speed = state.offers[offer].speed
-        if state.rules.hours is not None and (speed is not None or not self._several):
-            return state.rules.hours / (speed or 1.0)
-        return None
-
-    def _evidence(self, number: int, now: float) -> Evidence:
-        state, offer = self.state, self.state.offers[number]
-        cores, length = state.rules.cores, self._hours[number]
-        seen = state.measured.get(offer.type)
-        measured = seen.mean if seen is not None else None
-        price = offer.job_price(cores)
-        if length is not None:
-            hours, dollars = expected_cost(offer, cores, length, self.schedule(number))
-            settled = True
-        elif state.tries.get(offer.type, 0) >= TRIES:
-            hours, dollars, settled = inf, inf, True
-        else:
-            begun = state.exploring.get(offer.type)
-            hours = now - begun[1] if begun else 0.0
-            dollars, settled = hours * price, False
-        return Evidence(number, offer.name, offer.gang(cores), price, measured, hours, dollars, settled)
-
-    def _to_explore(self, now: float) -> list[int]:
-        """Offers that one job should try, one for each type of which nothing is known."""
-        if not self._several:
-            return []
-        state = self.state
-        self.evidence = [self._evidence(i, now) for i in self._usable] if state.exploring else self.evidence
-        if is_decided(self.evidence):
-            return []
-        found: dict[str, int] = {}
-        for each in self.evidence:
-            kind = state.offers[each.offer].type
-            if each.settled or kind in state.exploring:
-                continue
-            best = found.get(kind)
-            if best is None or each.price < state.offers[best].job_price(state.rules.cores):
-                found[kind] = each.offer
-        return list(found.values())
-
-    def _undecided(self) -> bool:
-        return (
-            self._several
-            and any(not each.settled for each in self.evidence)
-            and not is_decided(self.evidence)
-        )
-
-    def reuse(self, offer: int) -> Reuse:
-        """Which ages of servers of an offer are worth keeping."""
-        found = self._reuse.get(offer)
-        if found is None:
-            hours = self._hours[offer] or 0.0
-            key = offer, _percent(hours)
-            if key not in self._tables:
-                kind = self.state.offers[offer]
-                model = kind.model if self.state.rules.reuse and hours else None
-                alone = model if self.state.gangs[offer] == 1 else None
-                self._tables[key] = Reuse(alone, hours, kind.boot, self.schedule(offer))
-            found = self._reuse[offer] = self._tables[key]
-        return found
-
-    def schedule(self, offer: int) -> Schedule | None:
-        """When jobs save their state on an offer; None if they do not, or if nothing is known about it."""
-        hours, kind, cost = self._hours[offer], self.state.offers[offer], self.state.rules.checkpoint
-        hours = self.length(offer) if hours is None else hours
-        if cost is None or kind.model is None or not hours:
-            return None
-        key = offer, _percent(hours)
-        if key not in self._schedules:
-            model = gang_model(kind.model, self.state.gangs[offer])
-            self._schedules[key] = Schedule(model, hours, cost, kind.boot)
-        return self._schedules[key]
-
-    def saves(self, offer: int, saved: float, age: float) -> tuple[float, ...] | None:
-        """Hours of work between checkpoints of an attempt that begins now.
-
-        Parameters
-        ----------
-        offer : where it begins
-        saved : hours of work that earlier attempts saved
-        age : of its server, of the oldest one if it has several
-        """
-        schedule = self.schedule(offer)
-        return None if schedule is None else schedule.intervals(schedule.work - saved, age)
-
     # ---- jobs onto servers
 
     def _start_jobs(self, now: float) -> None:
         state = self.state
         for offer, number in self._openings(now):
-            gang = self._fewer.get(number, state.gangs[offer])
+            gang = self._servers_for(number, offer)
             servers = self._pick(offer, gang, now)
             if servers is None:
                 continue
@@ -329,9 +190,22 @@ class Decider:
             self._stubborn.pop(number, None)
             self._do(Start(now, state.attempts, number, servers))
 
+    def _servers_for(self, job: int, offer: int) -> int:
+        """How many servers a job gets on an offer.
+
+        One that saved its state goes on with as many as saved it; the others take the number that costs
+        least, and one of them tries a smaller one.
+        """
+        began = self.state.jobs[job]
+        if began.preemptions and self.saves_state and began.offer == offer:
+            return began.servers
+        if job in self._fewer:
+            return self._fewer[job]
+        return self.known.size_to_try(offer) or self.known.size(offer)
+
     def _start_on(self, offer: int, now: float) -> None:
         """The same where there is one kind of server only: jobs in their order, servers in theirs."""
-        state, reuse = self.state, self.reuse(offer)
+        state, reuse = self.state, self.known.reuse(offer)
         idle, waiting = state.idle[offer], state.waiting
         fresh = now - self.state.offers[offer].boot - 1e-9
         while idle and waiting:
@@ -349,12 +223,12 @@ class Decider:
             for job in list(self._stubborn):
                 if state.idle[offer] and state.jobs[job].state == "waiting":
                     yield offer, job
-        undecided = self._undecided()
-        for offer in self._ranking if undecided else self._chosen(now):
+        undecided = self.known.undecided()
+        for offer in self.known.ranking if undecided else self._chosen(now):
             idle = state.idle[offer]
             kind = state.offers[offer]
             while idle and state.waiting:
-                if undecided and kind.price > 0 and (kind.type in state.exploring or self._hours[offer]):
+                if undecided and kind.price > 0 and (kind.type in state.exploring or self.known.hours[offer]):
                     break  # one job tries this type; the others wait for what it tells
                 job = self._next_job()
                 before = state.attempts
@@ -373,7 +247,7 @@ class Decider:
     def _pick(self, offer: int, gang: int, now: float) -> tuple[int, ...] | None:
         """Idle servers for a job; those too old for another job are given back on the way."""
         state, idle = self.state, self.state.idle[offer]
-        reuse = self.reuse(offer)
+        reuse = self.known.reuse(offer)
         found: list[int] = []
         for number in list(idle) if gang > 1 or len(idle) < 4 else idle:
             server = state.servers[number]
@@ -396,7 +270,7 @@ class Decider:
         if budget is None:
             return True
         price = state.offers[offer].job_price(state.rules.cores)
-        hours = self._hours[offer] or 0.0
+        hours = self.known.hours[offer] or 0.0
         booting = sum(1 for each in state.live if state.servers[each].up is None)
         ahead = (len(state.running) + 1 + (booting if boot else 0)) * hours * price + boot * price
         return state.cost(now) + ahead + state.rate * self.margin <= budget + 1e-9
@@ -417,17 +291,17 @@ class Decider:
             if (missing := state.left - self._room(self._only)) > 0:
                 self._launch_gangs(now, self._only, missing)
             return
-        explore = self._to_explore(now)
+        explore = self.known.to_explore(now)
         for offer in explore:
             if not state.alive[offer]:
                 self._launch(now, offer, state.gangs[offer])
-        undecided = self._undecided()
+        undecided = self.known.undecided()
         time_left = None if rules.deadline is None else rules.deadline - now
-        first = self._ranking[0]
+        first = self.known.ranking[0]
         jobs = state.left
-        wanted = wanted_gangs(jobs, self._expected[first], time_left)
+        wanted = wanted_gangs(jobs, self.known.expected[first], time_left)
         rush = bool(self._sure) and wants_on_demand(
-            0, None, time_left, self._hours[first], state.offers[first].boot
+            0, None, time_left, self.known.hours[first], state.offers[first].boot
         )
         sure = sum(self._room(i) for i in self._sure)
         for offer in sorted(self._sure, key=lambda i: state.offers[i].price):
@@ -435,32 +309,46 @@ class Decider:
             if need > 0:
                 sure += self._launch_gangs(now, offer, need)
         have = sum(self._room(i) for i in self._usable)
-        for offer in self._ranking if undecided else self._chosen(now):
+        for offer in self.known.ranking if undecided else self._chosen(now):
             if have >= wanted:
                 break
             if undecided and state.offers[offer].price > 0:
                 continue
             have += self._launch_gangs(now, offer, wanted - have)
+        self._launch_for_the_next(now)
+
+    def _launch_for_the_next(self, now: float) -> None:
+        """The next job may need more servers than jobs do now: those that it saved its state on."""
+        state, job = self.state, self._next_job()
+        if job is None or state.running or not state.jobs[job].preemptions or not self.saves_state:
+            return
+        offer, needs = state.jobs[job].offer, state.jobs[job].servers
+        if offer is None or self.refused_until(offer) > now + 1e-12:
+            return
+        there = state.alive[offer] - sum(1 for each in state.warned if state.servers[each].offer == offer)
+        self._launch(now, offer, max(0, needs - there))
 
     def _chosen(self, now: float) -> list[int]:
         """Offers to run jobs on: the best that is to be had, and with a deadline as many as it asks for."""
         state, rules = self.state, self.state.rules
-        if len(self._ranking) == 1:
-            return self._ranking
+        if len(self.known.ranking) == 1:
+            return self.known.ranking
         time_left = None if rules.deadline is None else rules.deadline - now
-        wanted = wanted_gangs(state.left, self._expected[self._ranking[0]], time_left)
+        wanted = wanted_gangs(state.left, self.known.expected[self.known.ranking[0]], time_left)
         found: list[int] = []
         room = 0.0
-        for offer in self._ranking:
+        for offer in self.known.ranking:
             kind = state.offers[offer]
             passed_over = kind.market == "on-demand" and self._spot and time_left is None and kind.price > 0
-            if self.refused_until(offer) > now + 1e-12 or passed_over or offer in self._worthless:
+            if self.refused_until(offer) > now + 1e-12 or passed_over or offer in self.known.worthless:
                 continue
             if kind.price == 0 or not room or (time_left is not None and room < wanted):
                 found.append(offer)
                 if kind.price > 0:
                     full = (
-                        inf if kind.limit is None else kind.limit // state.gangs[offer] * state.slots[offer]
+                        inf
+                        if kind.limit is None
+                        else kind.limit // self.known.size(offer) * state.slots[offer]
                     )
                     room += full
         return found
@@ -483,27 +371,19 @@ class Decider:
             return state.alive[self._only] == state.offers[self._only].limit
         return all(state.alive[i] == state.offers[i].limit for i in self._usable)
 
-    def _with_losses(self, offer: int) -> float | None:
-        hours = self._hours[offer]
-        if hours is None:
-            return None
-        kind = self.state.offers[offer]
-        lost = expected_cost(kind, self.state.rules.cores, hours, self.schedule(offer))[0]
-        return (lost if lost < inf else hours) + kind.boot
-
     def _room(self, offer: int) -> int:
         """How many jobs the servers of an offer take at once, those on their way included."""
         state, alive = self.state, self.state.alive[offer]
         if state.warned:
             alive -= sum(1 for each in state.warned if state.servers[each].offer == offer)
-        return alive // state.gangs[offer] * state.slots[offer]
+        return alive // self.known.size(offer) * state.slots[offer]
 
     def _launch_gangs(self, now: float, offer: int, jobs: int) -> int:
         """Ask for servers for so many jobs; how many jobs they will take."""
         state = self.state
         if self.refused_until(offer) > now + 1e-12:
             return 0
-        kind, gang = state.offers[offer], state.gangs[offer]
+        kind, gang = state.offers[offer], self.known.size(offer)
         gangs = -(-jobs // state.slots[offer])
         free = inf if kind.limit is None else kind.limit - state.alive[offer]
         if state.rules.servers is not None:
@@ -546,20 +426,13 @@ class Decider:
         times = [self.refused_until(i) for i in state.refusals]
         if rules.budget is not None and state.rate > 0:
             times.append(now + (rules.budget - state.cost(now)) / state.rate - self.margin)
-        if rules.deadline is not None and self._sure and self._ranking:
-            first = self._ranking[0]
-            times.append(rules.deadline - 2 * ((self._hours[first] or 0.0) + state.offers[first].boot))
-        known = [each.dollars for each in self.evidence if each.settled]
-        if known and state.exploring and self._undecided():
-            for each in self.evidence:
+        if rules.deadline is not None and self._sure and self.known.ranking:
+            first = self.known.ranking[0]
+            times.append(rules.deadline - 2 * ((self.known.hours[first] or 0.0) + state.offers[first].boot))
+        known = [each.dollars for each in self.known.evidence if each.settled]
+        if known and state.exploring and self.known.undecided():
+            for each in self.known.evidence:
                 begun = state.exploring.get(state.offers[each.offer].type)
                 if begun and each.price > 0 and min(known) < inf:
                     times.append(begun[1] + min(known) / each.price + 1e-9)
         return min((each for each in times if each > now + 1e-12), default=inf)
-
-
-def _percent(hours: float) -> int:
-    """The same for hours that differ by less than a percent: what is tabulated for each takes milliseconds,
-    and measured hours change all the time.
-    """
-    return round(100 * log(hours)) if hours else 0

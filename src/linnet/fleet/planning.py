@@ -136,7 +136,7 @@ def make_plan(
             name, jobs, Spread([x.cost for x in found]), Spread([x.hours for x in found]),
             Spread([x.preemptions for x in found]), Spread([x.done for x in found]), rules.deadline,
             rules.budget,
-            tuple(found[0].decider.evidence),
+            tuple(found[0].decider.known.all_evidence()),
         )  # fmt: skip
 
     ours = several("this bag", rules, offers)

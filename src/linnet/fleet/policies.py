@@ -184,6 +184,7 @@ def after_loss(
     hours: float,
     servers: int,
     choice: AfterLoss | None = None,
+    fewer_hours: float | None = None,
 ) -> AfterLoss:
     """What becomes of a job one of whose servers was lost.
 
@@ -196,6 +197,7 @@ def after_loss(
     hours : expected hours of the job on all its servers
     servers : how many it ran on
     choice : what the user decided beforehand; what cannot be done is not done
+    fewer_hours : hours of the job on the servers that are left, if that was measured
     """
     if may_be_dropped > 0 and choice in (None, "discard"):
         return "discard"
@@ -203,7 +205,7 @@ def after_loss(
         return "smaller"
     if choice is None and 0 < smallest <= servers_left:
         # On fewer servers the same work takes as many server-hours; waiting for a boot costs idle servers.
-        longer = hours * servers / servers_left - hours
+        longer = (hours * servers / servers_left if fewer_hours is None else fewer_hours) - hours
         if longer <= boot:
             return "smaller"
     return "replenish"

@@ -34,7 +34,7 @@ class Rules:
     on_loss: AfterLoss | None = None
     """What becomes of a job whose server was lost; None: what is best."""
     smallest: int | None = None
-    """The fewest cores a job can go on with after a loss; None: all of them."""
+    """The fewest cores a job can run on; None: all of them."""
     reuse: bool = True
     """Whether servers are kept or given up by their age; False: kept until they are lost."""
     servers: int | None = None

@@ -33,13 +33,20 @@ class SimulatedWork:
     hours : of each job, on a server of speed 1
     decider : knows the schedule, and the servers' ages
     factor : how much longer a job takes on an offer: a function of job and offer
+    slower : how much longer it takes on fewer servers: a function of how many, and of how many it asked for
     gap : hours between the beginning of an attempt and that of its job
     """
 
     def __init__(
-        self, hours: Sequence[float], decider: Decider, factor: Callable[[int, int], float], gap: float
+        self,
+        hours: Sequence[float],
+        decider: Decider,
+        factor: Callable[[int, int], float],
+        slower: Callable[[int, int], float],
+        gap: float,
     ) -> None:
-        self.hours, self.decider, self.factor, self.gap = hours, decider, factor, gap
+        self.hours, self.decider, self.gap = hours, decider, gap
+        self.factor, self.slower = factor, slower
         self.state = decider.state
         self._saves = self.state.rules.checkpoint is not None
         self._saved: dict[int, float] = {}
@@ -51,12 +58,12 @@ class SimulatedWork:
         offer = state.servers[start.servers[0]].offer
         whole = self.hours[start.job] * self.factor(start.job, offer)
         if len(start.servers) != state.gangs[offer]:
-            whole *= state.gangs[offer] / len(start.servers)
+            whole *= self.slower(len(start.servers), state.gangs[offer])
         if not self._saves:
             return whole, whole
         saved = self._saved.get(start.job, 0.0)
         age = now - min(state.servers[each].launched for each in start.servers)
-        plan = self.decider.saves(offer, saved * whole, age)
+        plan = self.decider.known.saves(offer, len(start.servers), saved * whole, age)
         if plan is None:
             return (1 - saved) * whole, whole
         cost = state.rules.checkpoint or 0.0

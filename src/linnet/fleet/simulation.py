@@ -85,6 +85,7 @@ def simulate_bag(
     seed: int = 0,
     rule: StopRule | None = None,
     factor: Callable[[int, int], float] | None = None,
+    slower: Callable[[int, int], float] | None = None,
     gap: float = 0.0,
     lives: Sequence[Callable[[int], float]] | None = None,
 ) -> BagRun:
@@ -99,6 +100,8 @@ def simulate_bag(
     seed : of the servers' lifetimes
     rule : which jobs are hopeless
     factor : how much longer a job takes on an offer: a function of job and offer; by default 1/speed
+    slower : how much longer a job takes on fewer servers than it asked for: a function of both numbers; by
+        default the same work is done by fewer
     gap : hours between the end of a job and the beginning of the next on its server
     lives : for each offer, how long its n-th server lives; by default drawn from its law
 
@@ -110,7 +113,13 @@ def simulate_bag(
     decider = Decider(state, rule)
     draws = lives or [Lives(offer.model, seed, i) for i, offer in enumerate(offers)]
     speeds = [1.0 / (offer.speed or 1.0) for offer in offers]
-    work = SimulatedWork(hours, decider, factor or (lambda job, offer: speeds[offer]), gap)
+    work = SimulatedWork(
+        hours,
+        decider,
+        factor or (lambda job, offer: speeds[offer]),
+        slower or (lambda servers, asked: asked / servers),
+        gap,
+    )
     launched = [0] * len(offers)
     queue: list[tuple[float, int, Happening | None]] = []
     count = 0

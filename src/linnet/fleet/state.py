@@ -54,6 +54,8 @@ class Job:
     """Exit status of the last attempt that ended by itself."""
     offer: int | None = None
     """Where the last attempt ran."""
+    servers: int = 0
+    """How many the last attempt ran on."""
     attempt: int | None = None
     """The one under way."""
     why: str = ""
@@ -132,7 +134,11 @@ class State:
         """How many were ever started."""
         self.done = self.failed = self.dropped = self.stopped = self.preemptions = 0
         self.measured: dict[str, Measured] = {}
-        """By type of server."""
+        """By type of server, of jobs on as many servers as they ask for."""
+        self.sized: dict[tuple[str, int], Measured] = {}
+        """By type and number of servers, of jobs on fewer."""
+        self.trying: dict[tuple[str, int], int] = {}
+        """Types and numbers of servers of which nothing is known, and the attempt that tries them."""
         self.exploring: dict[str, tuple[int, float]] = {}
         """Types that one job tries: the job, and when its attempt began."""
         self.tries: dict[str, int] = {}
@@ -239,8 +245,10 @@ class State:
             job.state = "done"
             self.done += 1
             seen = self._seen(offer)
-            seen.count += 1
-            seen.hours += record.length
+            whole = len(attempt.servers) == self.gangs[offer]
+            sized = seen if whole else self._sized_like(offer, len(attempt.servers))
+            sized.count += 1
+            sized.hours += record.length
             seen.gaps += 1
             seen.gap_hours += max(0.0, record.at - attempt.started - record.hours)
             self.exploring.pop(self.offers[offer].type, None)
@@ -305,8 +313,10 @@ class State:
             server.free -= 1
             if not server.free:
                 idle.pop(number, None)
-        job.offer = offer
+        job.offer, job.servers = offer, len(record.servers)
         kind = self.offers[offer].type
+        if job.servers < self.gangs[offer] and (kind, job.servers) not in self.sized:
+            self.trying.setdefault((kind, job.servers), record.attempt)
         seen = self.measured.get(kind)
         if seen is None or not seen.count:
             self.exploring.setdefault(kind, (record.job, record.at))
@@ -341,6 +351,9 @@ class State:
             found = self.measured[kind] = Measured()
         return found
 
+    def _sized_like(self, offer: int, servers: int) -> Measured:
+        return self.sized.setdefault((self.offers[offer].type, servers), Measured())
+
     def _preempted(self, attempt: Attempt, offer: int) -> None:
         """A job lost its server: it waits again, before all others."""
         job = self.jobs[attempt.job]
@@ -363,6 +376,9 @@ class State:
             server.free += 1
             if not server.warned and server.ended is None:
                 self.idle[offer][each] = None
+        size = self.offers[offer].type, len(attempt.servers)
+        if self.trying and self.trying.get(size) == number:
+            del self.trying[size]
         hours = at - attempt.started
         job = self.jobs[attempt.job]
         job.attempt = None

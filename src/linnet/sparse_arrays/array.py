@@ -167,7 +167,10 @@ class SparseArray(ArrayBase._public, register=False):  # type: ignore[misc, call
         """Compute the stored blocks now and keep them; the array itself from now on reads these."""
         form = form_of(self)
         if not isinstance(form.packed, Stored):
-            node = in_memory([np.array(tile) for tile in _stored_tiles(form)])
+            tiles = _stored_tiles(form)
+            if current_engine().memory is not None:  # they may lie in files
+                tiles = [np.array(tile) for tile in tiles]
+            node = in_memory([tile.view() for tile in tiles])
             _SLOT.__set__(self, Form(form.layout, form.dtype, form.fill, form.places, node))
         return self
 

@@ -8,7 +8,7 @@ makes the blocks of a row neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,8 @@ class Form:
     """A line for each stored block: its place in the grid. Ascending; there is at least one."""
     packed: Node
     """The stored blocks, each a tile of bytes."""
+    all_elements: Callable[[], Node] | None = None
+    """Makes the dense array without the stored blocks, if there is such a way; None: from these."""
 
     @property
     def shape(self) -> tuple[int, ...]:

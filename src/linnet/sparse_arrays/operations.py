@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.expression.builders import blocks, recut
-from linnet.arrays.expression.nodes import Access, Along, At, Entry, Node, Number, Operand, Piece, Spans
+from linnet.arrays.expression.nodes import (
+    Access,
+    Along,
+    At,
+    Entry,
+    Node,
+    Number,
+    Operand,
+    Piece,
+    Spans,
+    Stored,
+)
 from linnet.sparse_arrays.form import (
     Form,
     ascending,
@@ -30,6 +41,8 @@ from linnet.tiles.sparse_tile import scalar_text
 
 def dense(form: Form) -> Node:
     """All elements, as a dense array: a task for each block of the grid."""
+    if form.all_elements is not None and not isinstance(form.packed, Stored):
+        return form.all_elements()
     first, last = ranges(form.places[:, 0], form.layout.grid[0])
     access = (Spans(0, table(first), table(last)),)
     box = _box(form.layout, range(form.ndim))
@@ -280,7 +293,15 @@ def times_sparse(one: Form, other: Form, plus: str, times: str, fill: Any) -> Fo
         fill=scalar_text(fill),
     )
     layout = Layout((one.layout.boundaries[0], other.layout.boundaries[1]))
-    return Form(layout, fill.dtype, fill, places.astype(np.int64), node)
+
+    def all_elements() -> Node:
+        box = Entry(0, table(lengths(layout, 0))), Entry(1, table(lengths(layout, 1)))
+        row, column = Spans(0, table(rows[0]), table(rows[1])), Spans(1, table(columns[0]), table(columns[1]))
+        attributes = ("plus", plus), ("times", times), ("fill", scalar_text(fill))
+        piece = Piece("sparse_dense_product", (Operand(0, (row,)), Operand(1, (column,)), *box), attributes)
+        return blocks([one.packed, reordered(other, down)], [piece], layout, fill.dtype)
+
+    return Form(layout, fill.dtype, fill, places.astype(np.int64), node, all_elements)
 
 
 def _where(matrix: Any) -> Any:

@@ -134,16 +134,7 @@ class SparseTile:
 
     def packed(self) -> NDArray[np.uint8]:
         """The tile as bytes."""
-        index = self.indices.dtype.itemsize
-        header = _FIXED.pack(
-            _MAGIC,
-            _VERSION,
-            len(self.shape),
-            index,
-            self.stored,
-            self.dtype.str.encode(),
-            np.asarray(self.fill, self.dtype).tobytes(),
-        ) + struct.pack(f"<{2 * len(self.shape)}q", *self.shape, *self.origin)
+        header = self._header(self.stored)
         parts = (self.pointers, self.indices, self.values)
         place = _aligned(len(header))
         made = np.zeros(place + sum(_aligned(part.nbytes) for part in parts), np.uint8)
@@ -152,6 +143,52 @@ class SparseTile:
             made[place : place + part.nbytes] = part.view(np.uint8)
             place += _aligned(part.nbytes)
         return made
+
+    def _header(self, stored: int) -> bytes:
+        index = self.indices.dtype.itemsize
+        fill = np.asarray(self.fill, self.dtype).tobytes()
+        axes = len(self.shape)
+        begin = _FIXED.pack(_MAGIC, _VERSION, axes, index, stored, self.dtype.str.encode(), fill)
+        return begin + struct.pack(f"<{2 * axes}q", *self.shape, *self.origin)
+
+    @classmethod
+    def room(
+        cls, shape: tuple[int, ...], origin: tuple[int, ...], fill: Any, most: int
+    ) -> tuple[SparseTile, NDArray[np.uint8]]:
+        """A tile to be written, with room for so many elements, and its memory; see `filled`."""
+        rows, columns = folded(shape)
+        index = np.dtype(index_type(rows, columns, most))
+        dtype = np.asarray(fill).dtype
+        place = _aligned(_FIXED.size + 16 * len(shape))
+        sizes = ((rows + 1) * index.itemsize, most * index.itemsize, most * dtype.itemsize)
+        memory = np.empty(place + sum(map(_aligned, sizes)), np.uint8)
+        found: list[NDArray[Any]] = []
+        for size, kind in zip(sizes, (index, index, dtype), strict=True):
+            found.append(memory[place : place + size].view(kind))
+            place += _aligned(size)
+        return cls(shape, origin, fill, *found), memory
+
+    def filled(self, memory: NDArray[np.uint8], stored: int) -> NDArray[np.uint8]:
+        """The tile as bytes, in the memory of its `room`, after so many elements were written.
+
+        >>> tile, memory = SparseTile.room((1, 4), (0, 0), np.float64(0), 3)
+        >>> tile.pointers[:], tile.indices[:2], tile.values[:2] = [0, 2], [1, 3], [5, 6]
+        >>> SparseTile.unpacked(tile.filled(memory, 2)).dense()
+        array([[0., 5., 0., 6.]])
+        """
+        header = self._header(stored)
+        memory[: len(header)] = np.frombuffer(header, np.uint8)
+        memory[len(header) : _aligned(len(header))] = 0
+        place = _aligned(len(header))
+        parts = (self.pointers, self.indices[:stored], self.values[:stored])
+        for part in parts:
+            there = memory[place : place + part.nbytes].view(part.dtype)
+            if there.ctypes.data != part.ctypes.data:
+                _moved_down(part, there)
+            end = place + _aligned(part.nbytes)
+            memory[place + part.nbytes : end] = 0
+            place = end
+        return memory[:place]
 
     @classmethod
     def unpacked(cls, data: NDArray[np.uint8]) -> SparseTile:
@@ -238,6 +275,13 @@ def scalar_of(text: str) -> Any:
     if kind.kind not in KINDS:
         raise _damaged(f"a number of dtype {kind}")
     return np.frombuffer(bytes.fromhex(digits), kind)[0]
+
+
+def _moved_down(part: NDArray[Any], there: NDArray[Any]) -> None:
+    """Copy to a place before, which may overlap: in pieces, so that nothing is copied twice."""
+    step = 1 << 16
+    for start in range(0, len(part), step):
+        there[start : start + step] = part[start : start + step]
 
 
 def _aligned(size: int) -> int:

@@ -30,10 +30,12 @@ def _library() -> ctypes.CDLL | None:
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         found.linnet_sparse_times_vector.argtypes = (ctypes.c_int, number, *(pointer,) * 5)
         found.linnet_sparse_times_vector.restype = ctypes.c_int
-        found.linnet_sparse_most.argtypes = (*(number,) * 3, pointer)
+        found.linnet_sparse_most.argtypes = (*(number,) * 3, pointer, pointer)
         found.linnet_sparse_most.restype = number
         found.linnet_sparse_product.argtypes = (ctypes.c_int, *(number,) * 3, *(pointer,) * 4)
         found.linnet_sparse_product.restype = number
+        found.linnet_sparse_dense_product.argtypes = (ctypes.c_int, *(number,) * 3, pointer, number, pointer)
+        found.linnet_sparse_dense_product.restype = ctypes.c_int
     return found
 
 
@@ -57,31 +59,50 @@ def compiled_times_vector(tile: SparseTile, column: Tile, total: Tile) -> bool:
 
 def compiled_product(
     pairs: Sequence[tuple[SparseTile, SparseTile]], shape: tuple[int, int], origin: tuple[int, int], zero: Any
-) -> SparseTile | None:
-    """The sum of the products of pairs of tiles; None if that must be done elsewhere.
+) -> Tile | None:
+    """The sum of the products of pairs of tiles, packed; None if that must be done elsewhere.
 
     >>> one = SparseTile.of(np.array([[0.0, 7.0], [4.0, 0.0]]), 0)
     >>> made = compiled_product([(one, one)], (2, 2), (0, 0), np.float64(0))
-    >>> [[28.0, 0.0], [0.0, 28.0]] if made is None else made.dense().tolist()
+    >>> [[28.0, 0.0], [0.0, 28.0]] if made is None else SparseTile.unpacked(made).dense().tolist()
     [[28.0, 0.0], [0.0, 28.0]]
     """
     dtype = np.asarray(zero).dtype
     library, kind = _library(), _TYPES.get(dtype.char)
     if library is None or kind is None or not all(_fits(each, dtype) for pair in pairs for each in pair):
         return None
+    parts = _parts(pairs)
+    noted = np.zeros(shape[0] + 1, np.int32)
+    most = library.linnet_sparse_most(len(pairs), *shape, parts, noted[1:].ctypes.data)
+    if most >= 2**31:
+        return None
+    tile, memory = SparseTile.room(shape, origin, zero, most)
+    tile.pointers[:] = noted
+    arrays = (each.ctypes.data for each in (tile.pointers, tile.indices, tile.values))
+    stored = library.linnet_sparse_product(kind, len(pairs), *shape, parts, *arrays)
+    return None if stored < 0 else tile.filled(memory, stored)
+
+
+def compiled_dense_product(pairs: Sequence[tuple[SparseTile, SparseTile]], made: Tile) -> bool:
+    """Write the sum of the products of pairs of tiles to a matrix; False if that must be done elsewhere."""
+    library, kind = _library(), _TYPES.get(made.dtype.char)
+    if library is None or kind is None or not all(_fits(each, made.dtype) for pair in pairs for each in pair):
+        return False
+    if made.strides[1] != made.itemsize or made.strides[0] % made.itemsize:
+        return False
+    leading = made.strides[0] // made.itemsize
+    return bool(
+        library.linnet_sparse_dense_product(
+            kind, len(pairs), *made.shape, _parts(pairs), leading, made.ctypes.data
+        )
+    )
+
+
+def _parts(pairs: Sequence[tuple[SparseTile, SparseTile]]) -> Any:
+    """Where pointers, indices and values of each pair lie."""
     places = [
         each.ctypes.data
         for one, other in pairs
         for each in (one.pointers, one.indices, one.values, other.pointers, other.indices, other.values)
     ]
-    parts = (ctypes.c_void_p * max(1, len(places)))(*places)
-    most = library.linnet_sparse_most(len(pairs), *shape, parts)
-    if most >= 2**31:
-        return None
-    pointers = np.zeros(shape[0] + 1, np.int32)
-    indices, values = np.empty(max(1, most), np.int32), np.empty(max(1, most), dtype)
-    arrays = (each.ctypes.data for each in (pointers, indices, values))
-    stored = library.linnet_sparse_product(kind, len(pairs), *shape, parts, *arrays)
-    if stored < 0:
-        return None
-    return SparseTile(shape, origin, zero, pointers, indices[:stored], values[:stored])
+    return (ctypes.c_void_p * max(1, len(places)))(*places)

@@ -15,7 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.kernels.registry import kernel
-from linnet.kernels.sparse.compiled_products import compiled_product, compiled_times_vector
+from linnet.kernels.sparse.compiled_products import (
+    compiled_dense_product,
+    compiled_product,
+    compiled_times_vector,
+)
 from linnet.kernels.sparse.elements import packed_dtype, ufunc_of, unpacked
 from linnet.machine.float_errors import quietly
 from linnet.tiles.sparse_tile import SparseTile, same, scalar_of
@@ -42,19 +46,55 @@ def sparse_product(
     rows, columns, *origin = box
     corner = origin[0], origin[1]
     scalar = scalar_of(fill)
-    below = {tile.origin[0]: tile for tile in map(unpacked, rights)}
-    pairs = [(tile, below[tile.origin[1]]) for tile in map(unpacked, lefts) if tile.origin[1] in below]
+    pairs = _pairs_of(lefts, rights)
     if (plus, times) == ("add", "multiply") and not scalar:
-        tile = compiled_product(pairs, (rows, columns), corner, scalar)
-        if tile is not None:
-            return tile.packed()
+        made = compiled_product(pairs, (rows, columns), corner, scalar)
+        if made is not None:
+            return made
+    return _product(pairs, (rows, columns), corner, scalar, plus, times).packed()
+
+
+def _pairs_of(lefts: list[Tile], rights: list[Tile]) -> list[tuple[SparseTile, SparseTile]]:
+    """A row of tiles and a column of tiles: those that meet."""
+    below = {tile.origin[0]: tile for tile in map(unpacked, rights)}
+    return [(tile, below[tile.origin[1]]) for tile in map(unpacked, lefts) if tile.origin[1] in below]
+
+
+def _product(
+    pairs: Any, shape: tuple[int, int], corner: tuple[int, int], scalar: Any, plus: str, times: str
+) -> SparseTile:
     if (plus, times) == ("add", "multiply") and scalar.dtype.char != "e":
-        made = _summed(pairs, rows, columns, scalar.dtype)
+        made = _summed(pairs, *shape, scalar.dtype)
     else:
-        made = _semiring(pairs, columns, scalar.dtype, ufunc_of(plus), ufunc_of(times))
+        made = _semiring(pairs, shape[1], scalar.dtype, ufunc_of(plus), ufunc_of(times))
     positions, values = made
     keep = ~same(values, scalar)
-    return SparseTile.at((rows, columns), corner, scalar, positions[keep], values[keep]).packed()
+    return SparseTile.at(shape, corner, scalar, positions[keep], values[keep])
+
+
+@kernel(
+    "sparse_dense_product", shape=lambda _one, _other, *box, **_: tuple(box),
+    dtype=lambda *_, fill, **__: fill.partition(":")[0], into=True,
+)  # fmt: skip
+def sparse_dense_product(
+    lefts: list[Tile], rights: list[Tile], rows: int, columns: int, *, plus: str, times: str, fill: str,
+    into: Tile | None = None,
+) -> Tile:  # fmt: skip
+    """One tile of a product of sparse matrices with all of its elements.
+
+    >>> tile = SparseTile.of(np.array([[0, 7], [4, 0]]), 0).packed()
+    >>> zero = "<i8:" + "00" * 8
+    >>> sparse_dense_product([tile], [tile], 2, 2, plus="add", times="multiply", fill=zero)
+    array([[28,  0],
+           [ 0, 28]])
+    """
+    scalar = scalar_of(fill)
+    pairs = _pairs_of(lefts, rights)
+    fits = into is not None and into.dtype == scalar.dtype and into.shape == (rows, columns)
+    made = into if fits and into is not None else np.empty((rows, columns), scalar.dtype)
+    if (plus, times) != ("add", "multiply") or scalar or not compiled_dense_product(pairs, made):
+        _product(pairs, (rows, columns), (0, 0), scalar, plus, times).dense(made)
+    return made
 
 
 def _matrix(tile: SparseTile, dtype: np.dtype[Any]) -> Any:

@@ -17,6 +17,7 @@ from linnet.loopnests.refusing import Origin
 from linnet.loopnests.reshaping import reshaped
 from linnet.loopnests.running import Machine
 from linnet.loopnests.statements import Nest
+from linnet.loopnests.sweeping import swept
 from linnet.loopnests.vectors import functions
 from linnet.loopnests.waving import wave
 from linnet.programs.grammar import At
@@ -100,7 +101,7 @@ def run_nest(
 
     nest, parts = planned(origin, made, resolver, waved)
     if parts:
-        machine = Machine(nest, resolver.objects, resolver.functions, origin, lookup, parts)
+        machine = Machine(nest, resolver.objects, resolver.functions, origin, lookup, parts, swept)
         with np.errstate(all="ignore"):
             machine.run()
     else:

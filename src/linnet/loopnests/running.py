@@ -55,7 +55,10 @@ class Machine:
     def __init__(
         self, nest: Nest, objects: Mapping[str, Any], functions: Mapping[str, Any], origin: Origin,
         starts: Callable[[str], Any], parts: tuple[Part, ...],
+        swept: Callable[[Machine, StepByStep], bool] | None = None,
     ) -> None:  # fmt: skip
+        """`swept` runs an outermost loop in a way of its own, if it can."""
+        self.swept = swept
         self.parts: tuple[Part, ...] = parts
         self.scalars: dict[str, tuple[str, ...]] = kept_axes(nest, parts)
         self.nest: Nest = nest
@@ -86,8 +89,14 @@ class Machine:
                 case AtOnce(statement):
                     self.at_once(statement, fixed)
                 case StepByStep(axis, body):
+                    if not fixed and self.swept is not None and self.swept(self, part):
+                        continue
                     for value in self._values(axis, fixed):
                         self.run(body, {**fixed, axis.name: value})
+
+    def steps_of(self, axis: Axis) -> range:
+        """The values of an outermost loop."""
+        return self._values(axis, {})
 
     def _values(self, axis: Axis, fixed: Mapping[str, int]) -> range:
         box = {name: (run[0], run[-1]) for name, run in self._whole.items() if run}

@@ -65,6 +65,21 @@ def _indices(cell: Load) -> list[Expr]:
     return [each for index in cell.indices for each in walk(index)]
 
 
+def check_expression(machine: Machine, node: Expr) -> None:
+    """Refuse values that would be looked at while a nest is built, and are not there."""
+    match node:
+        case Call(word, arguments):
+            known = known_function(machine.functions[word], len(arguments))
+            if known is None or known.ufunc in ("int", "combine") or known.plain == "i":
+                raise NotAWave
+        case Binary("/" | "//" | "%" | "**" | "<<" | ">>", _, right):
+            inside = {id(one) for each in walk(right) if isinstance(each, Load) for one in _indices(each)}
+            if any(isinstance(each, Index) and id(each) not in inside for each in walk(right)):
+                raise NotAWave
+        case _:
+            pass
+
+
 @dataclass(slots=True)
 class _State:
     """An array that is written: its cell of a step lies `offset` from the loop variables."""
@@ -119,7 +134,7 @@ class _Wave:
             raise NotAWave
         for each in (statement.value, *(guard for guard, _ in statement.guards)):
             for node in walk(each):
-                self._check_expression(node)
+                check_expression(self.machine, node)
         if target.array in self.machine.nest.scalars:
             if self.machine.nest.scalars[target.array] != self.names:
                 raise NotAWave
@@ -131,20 +146,6 @@ class _Wave:
         state = self.states.setdefault(target.array, _State((offset[0], offset[1])))
         if state.offset != offset:
             raise NotAWave
-
-    def _check_expression(self, node: Expr) -> None:
-        """Values that would be looked at while the nest is built are not there."""
-        match node:
-            case Call(word, arguments):
-                known = known_function(self.machine.functions[word], len(arguments))
-                if known is None or known.ufunc in ("int", "combine") or known.plain == "i":
-                    raise NotAWave
-            case Binary("/" | "//" | "%" | "**" | "<<" | ">>", _, right):
-                inside = {id(one) for each in walk(right) if isinstance(each, Load) for one in _indices(each)}
-                if any(isinstance(each, Index) and id(each) not in inside for each in walk(right)):
-                    raise NotAWave
-            case _:
-                pass
 
     def _whole(self, statements: tuple[Statement, ...]) -> Place:
         found: list[Place] = []
@@ -220,7 +221,7 @@ class _Wave:
         """Find out what a cell is made of, and put the program's results into the arrays."""
         for statement in self.machine.nest.statements:
             self._note(statement)
-        steps = _Steps(self, [self.now[key] for key in self.states])
+        steps = Steps(self, [self.now[key] for key in self.states])
         results = tuple(steps.number(self.now[key]) for key in self.states)
         self._store(steps, results)
 
@@ -242,7 +243,7 @@ class _Wave:
 
     # ---- the program
 
-    def _store(self, steps: _Steps, results: tuple[int, ...]) -> None:
+    def _store(self, steps: Steps, results: tuple[int, ...]) -> None:
         rows = regular(self.lengths[0], HEIGHT)
         columns = regular(self.lengths[1], min(WIDEST, max(HEIGHT, -(-self.lengths[1] // TILES))))
         nodes: list[Node] = []
@@ -354,10 +355,10 @@ class _WaveStep(Step):
         return self.whole.load(self, cell)
 
 
-class _Steps:
+class Steps:
     """Nodes as numbered steps of a kernel."""
 
-    def __init__(self, whole: _Wave, wanted: list[Vector]) -> None:
+    def __init__(self, whole: Any, wanted: list[Vector]) -> None:
         self.whole = whole
         found = (_constant(each, whole.known) for one in wanted for each in _nodes(_node(one)))
         self.constants: list[str] = list(

@@ -20,7 +20,7 @@ from linnet.machine.float_errors import quietly
 from linnet.machine.libraries import loaded
 
 Tile = NDArray[Any]
-_TYPES = {"d": 0, "f": 1, "q": 2, "l": 2, "i": 3, "?": 4}
+TYPES = {"d": 0, "f": 1, "q": 2, "l": 2, "i": 3, "?": 4}
 _NAMES = (
     "add", "subtract", "multiply", "divide", "less", "less_equal", "greater", "greater_equal", "equal",
     "not_equal", "where", "least", "most", "negative", "logical_and", "logical_or", "logical_not", "cast",
@@ -48,9 +48,9 @@ def in_c(
         np.dtype(np.int64), np.dtype(np.int64), *(each.dtype for each in others),
         *(tiles[which].dtype for which, _, _ in reads), *(np.asarray(each).dtype for each in constants),
     ]  # fmt: skip
-    if library is None or tiles[0].size == 0 or any(each.char not in _TYPES for each in dtypes):
+    if library is None or tiles[0].size == 0 or any(each.char not in TYPES for each in dtypes):
         return False
-    made = _numbered(
+    made = numbered(
         tuple(dtypes), tuple(map(tuple, steps)), tuple(results), tuple(each.dtype for each in tiles)
     )
     if made is None:
@@ -66,24 +66,24 @@ def in_c(
     numbers = [*tiles[0].shape, len(tiles), len(others), len(reads), len(constants), len(made), *first]
     numbers.append(len(dtypes) + len(steps))
     for (high, wide), tile, result in zip(halos, tiles, results, strict=True):
-        numbers += [high, wide, _TYPES[tile.dtype.char], result, tile.strides[0] // tile.itemsize]
+        numbers += [high, wide, TYPES[tile.dtype.char], result, tile.strides[0] // tile.itemsize]
     for each, kind in zip(others, kinds, strict=True):
-        numbers += [("i", "j", "ij").index(kind), _TYPES[each.dtype.char]]
+        numbers += [("i", "j", "ij").index(kind), TYPES[each.dtype.char]]
     numbers += [number for each in reads for number in each]
-    numbers += [_TYPES[np.asarray(each).dtype.char] for each in constants]
+    numbers += [TYPES[np.asarray(each).dtype.char] for each in constants]
     pointers = (ctypes.c_void_p * len(kept))(*(each.ctypes.data for each in kept))
     settled = np.array(numbers, np.int64)
     return bool(library.linnet_wave(settled.ctypes.data, made.ctypes.data, pointers))
 
 
 @functools.lru_cache(maxsize=256)
-def _numbered(dtypes: Any, steps: Any, results: Any, wanted: Any) -> Tile | None:
-    """Steps as `waves.c` reads them; None if it does not know one of them."""
+def numbered(dtypes: Any, steps: Any, results: Any, wanted: Any) -> Tile | None:
+    """Steps as `cell_steps.h` reads them; None if it does not know one of them."""
     known = list(dtypes)
     for name, *places in steps:
         called = cast(places.pop()) if name == "cast" else operation(name)
         known.append(quietly(called.function, *(np.zeros(0, known[place]) for place in places)).dtype)
-    if any(each.char not in _TYPES for each in known) or any(
+    if any(each.char not in TYPES for each in known) or any(
         known[result] != dtype for result, dtype in zip(results, wanted, strict=True)
     ):
         return None
@@ -126,4 +126,4 @@ def _row(
     if kind.kind == "b" and name not in ("cast", "where", "equal", "not_equal") and name[:7] != "logical":
         return None
     one, other = (*places, places[0])[:2]
-    return _NAMES.index(name), _TYPES[kind.char], _TYPES[to.char], one, other, test, number
+    return _NAMES.index(name), TYPES[kind.char], TYPES[to.char], one, other, test, number

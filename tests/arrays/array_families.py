@@ -11,6 +11,7 @@ import operator
 from typing import Any
 
 import numpy as np
+from array_chapters import CHAPTERS
 from array_moves import (
     bits,
     calculus,
@@ -380,4 +381,5 @@ FAMILIES: dict[Family, dict[str, Any]] = {
     },
     norms: {"dtypes": tuple(t for t in NUMBERS if t != "f2"), "special": False, "min_dims": 1, "max_dims": 2},
     bits: {"dtypes": ("?", "u1", "i1", "i4", "u8")},
+    **CHAPTERS,
 }

@@ -197,3 +197,43 @@ def test_comparing_with_numbers_beyond_the_dtype_under_a_mask(chunks: int) -> No
     x = ln.asarray(np.array([2, 3], "u8"), chunks=chunks)  # NumPy 2.4 itself crashes here
     out = ln.asarray(np.array([5, 5]), chunks=chunks)
     assert np.less(-2, x, out=out, where=np.array([True, False])).compute().tolist() == [1, 5]
+
+
+@pytest.mark.parametrize("k", [-2, 0, 1])
+@pytest.mark.parametrize("function", [np.diag, np.diagflat])
+def test_matrices_of_diagonals_without_elements(function: Any, k: int) -> None:
+    same(function, Pair(np.zeros(0, "u4"), -1), k)
+
+
+def test_positions_may_be_boolean() -> None:
+    x = Pair(np.array([True, False, True]), 2)
+    same(np.unravel_index, x, (2, 2))
+    same(lambda each: np.ravel_multi_index((each, each), (3, 2)), x)
+
+
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
+@pytest.mark.parametrize("axes", [(-1, 0), (0, 0, 0)])
+def test_axes_that_are_transformed_twice(name: str, axes: tuple[int, ...]) -> None:
+    same(getattr(np.fft, name), Pair(np.array([1.0, 2, 1, 5, 3, 5]), 4), axes=axes)
+
+
+@pytest.mark.parametrize("name", ["irfft", "irfftn", "hfft"])
+def test_transforms_of_no_points_are_refused_at_once(name: str) -> None:
+    same(getattr(np.fft, name), Pair(np.ones((2, 1)), 1))
+
+
+@pytest.mark.parametrize("shift", [(), 1, (1,), (1, 2)])
+@pytest.mark.parametrize("axis", [(), 0, (0,), (1, 0)])
+def test_shifts_along_no_axes(shift: Any, axis: Any) -> None:
+    same(np.roll, Pair(np.arange(6.0).reshape(2, 3), 1), shift, axis)
+    same(np.fft.fftshift, Pair(np.arange(6.0).reshape(2, 3), 1), axis)
+
+
+def test_polynomials_without_coefficients() -> None:
+    for dtype in ("?", "u1", "f4", "i8"):
+        same(np.polyval, np.zeros(0, "i8"), Pair(np.ones(3, dtype), 2))
+
+
+def test_numbers_over_axes() -> None:
+    same(np.apply_over_axes, np.sum, Pair(np.array(3, "i2"), ()), 0)
+    same(np.apply_over_axes, np.sum, Pair(np.arange(6).reshape(2, 3), 1), [0, -1])

@@ -29,6 +29,10 @@ _LARGE = 2**22
 """Bytes from which NumPy asks for huge pages."""
 _OWN = 2**25
 """Bytes from which an array has pages of its own; smaller blocks are used again by the allocator."""
+_AGAIN = 2**20
+"""Bytes from which memory that a program has just freed is worth asking for again."""
+_WARM = 2**26
+"""Bytes of such memory that stay as they are; the system may take the rest."""
 _SPARE = 4
 """Pages that are kept may be this many times fewer than the whole memory, and no more."""
 _WASTED = 1.25
@@ -64,6 +68,8 @@ class _Kept:
 
     def __init__(self) -> None:
         self._pages: deque[mmap.mmap] = deque()
+        self._warm: deque[mmap.mmap] = deque()
+        """Those that were given last, of arrays with less than `_OWN`."""
         self.most = total_memory() // _SPARE
         """Bytes that are kept."""
         self._refusals = 0
@@ -73,20 +79,26 @@ class _Kept:
     def give(self, pages: mmap.mmap) -> None:
         if self._refusals or len(pages) > self.most:
             return
+        if len(pages) < _OWN:
+            self._warm.append(pages)
+            self._cool()
+        else:
+            self._lay_by(pages)
+
+    def _lay_by(self, pages: mmap.mmap) -> None:
         pages.madvise(mmap.MADV_FREE)
         self._pages.append(pages)
         self._shed(self.most)
 
-    def take(self, size: int) -> mmap.mmap | None:
-        for _ in range(len(self._pages)):
+    def _cool(self) -> None:
+        while sum(map(len, tuple(self._warm))) > _WARM:
             try:
-                pages = self._pages.pop()
+                self._lay_by(self._warm.popleft())
             except IndexError:  # another thread was faster
-                return None
-            if size <= len(pages) <= size * _WASTED:
-                return pages
-            self._pages.appendleft(pages)
-        return None
+                return
+
+    def take(self, size: int) -> mmap.mmap | None:
+        return (_fitting(self._warm, size) if size < _OWN else None) or _fitting(self._pages, size)
 
     def _shed(self, most: int) -> None:
         while sum(map(len, tuple(self._pages))) > most:
@@ -99,6 +111,19 @@ class _Kept:
         with self._lock:
             self._refusals += more
         self._pages.clear()
+        self._warm.clear()
+
+
+def _fitting(kept: deque[mmap.mmap], size: int) -> mmap.mmap | None:
+    for _ in range(len(kept)):
+        try:
+            pages = kept.pop()
+        except IndexError:  # another thread was faster
+            return None
+        if size <= len(pages) <= size * _WASTED:
+            return pages
+        kept.appendleft(pages)
+    return None
 
 
 _KEPT = _Kept()
@@ -152,6 +177,22 @@ def empty(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
     if size < _OWN or not _HAS_PAGES:
         return _in_small_pages(np.empty(extents, dtype))
     return _over(_KEPT.take(size) or _new(size), extents, dtype)
+
+
+def again(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
+    """As `empty`, for what comes and goes in a program of whole arrays: memory that was freed last first.
+
+    NumPy's allocator gives such memory back to the system between two statements, and every page that is
+    touched for the first time takes longer than what is computed in it.
+
+    >>> again((2, 3), np.float32).shape
+    (2, 3)
+    """
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    if size < _AGAIN or not _HAS_PAGES:
+        return np.empty(shape, dtype)
+    return _over(_KEPT.take(size) or _new(size), shape, dtype)
 
 
 def _new(size: int) -> mmap.mmap:

@@ -20,10 +20,11 @@ import numpy as np
 
 from linnet.arrays.elements import in_place, put
 from linnet.arrays.elements.core import SCALARS, ArrayBase, as_node
-from linnet.arrays.elements.elementwise import call, cast, sample
+from linnet.arrays.elements.elementwise import call, cast
 from linnet.arrays.elements.gather import Positions, counted, slabs, tiles_of
 from linnet.arrays.elements.index_keys import Item, Mask, New, Points, Range, Take, common_shape, parsed
 from linnet.arrays.elements.indexing import basic, expanded, placement, ranges
+from linnet.arrays.elements.outcomes import sample
 from linnet.arrays.expression.builders import constant, mapped, permuted, sliced
 from linnet.arrays.expression.nodes import Node, Source, Stored
 from linnet.arrays.expression.traced import Traced

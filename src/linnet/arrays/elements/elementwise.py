@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -23,11 +23,14 @@ from linnet.arrays.elements.core import (
     wrapped,
     wrapped_all,
 )
+from linnet.arrays.elements.long_results import computed_anew
+from linnet.arrays.elements.outcomes import kind_of, outcome, outcome_of, sample
 from linnet.arrays.elements.ufunc_docs import docstring
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.builders import constant, filled, mapped
 from linnet.arrays.expression.nodes import Node, Source
 from linnet.arrays.expression.traced import Traced
+from linnet.kernels.arrays.selection import selected
 from linnet.tiles import Layout
 
 if TYPE_CHECKING:
@@ -88,12 +91,6 @@ ALIASES = {
 """Other names of the same functions: the standard's, and NumPy's own second ones."""
 
 
-@lru_cache(maxsize=1024)
-def sample(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """An empty array, to ask NumPy what comes of a dtype."""
-    return np.empty((0,), dtype)
-
-
 def operand(item: Any) -> Any:
     """A node, or a Python scalar, whose dtype depends on what it meets."""
     if isinstance(item, ArrayBase):
@@ -110,9 +107,9 @@ def apply(ufunc: np.ufunc, *items: Any, dtype: Any = None, casting: str = "same_
     if dtype is None and casting == "same_kind":
         kinds = tuple([kind_of(each) for each in samples])
         unknown = any(kind is None for kind in kinds)  # a dtype equals None: `in` would not do
-        made, loops = _outcome(ufunc, samples, None, casting) if unknown else outcome_of(ufunc, kinds)
+        made, loops = outcome(ufunc, samples, None, casting) if unknown else outcome_of(ufunc, kinds)
     else:
-        made, loops = _outcome(ufunc, samples, dtype, casting)
+        made, loops = outcome(ufunc, samples, dtype, casting)
     nodes = [_settled(each, loop) for each, loop in zip(operands, loops, strict=False)]
     if dtype is not None:
         nodes = [cast(n, loop) if n.dtype != loop else n for n, loop in zip(nodes, loops, strict=False)]
@@ -121,41 +118,6 @@ def apply(ufunc: np.ufunc, *items: Any, dtype: Any = None, casting: str = "same_
     return tuple(
         wrap(mapped(f"{ufunc.__name__}.{place}", nodes, result.dtype)) for place, result in enumerate(made)
     )
-
-
-def _outcome(ufunc: np.ufunc, samples: Sequence[Any], dtype: Any, casting: Any) -> tuple[Any, Any]:
-    """NumPy says what comes out, and refuses what it would refuse; and the dtypes it computes with."""
-    made = ufunc(*samples, dtype=dtype, casting=casting)
-    if ufunc is np.power and made.dtype.kind in "iu" and type(samples[1]) is int and samples[1] < 0:
-        raise ValueError("Integers to negative integer powers are not allowed.")
-    return made, _loops(ufunc, list(samples), dtype, casting)
-
-
-def kind_of(item: Any) -> Any:
-    """What the outcome depends on: a dtype, or the type of a number; None if its value matters too."""
-    if isinstance(item, np.ndarray):
-        return item.dtype
-    return None if type(item) is int and not 0 <= item <= 127 else type(item)
-
-
-@lru_cache(maxsize=4096)
-def outcome_of(ufunc: np.ufunc, kinds: tuple[Any, ...]) -> tuple[Any, Any]:
-    samples = [sample(each) if isinstance(each, np.dtype) else each(1) for each in kinds]
-    return _outcome(ufunc, samples, None, "same_kind")
-
-
-def _loops(ufunc: np.ufunc, samples: list[Any], dtype: Any, casting: Any) -> tuple[Any, ...]:
-    """The dtypes the ufunc computes with."""
-    kinds = tuple(
-        s.dtype if isinstance(s, np.ndarray) else (np.dtype(bool) if isinstance(s, bool) else type(s))
-        for s in samples
-    )
-    wanted = (None,) * ufunc.nin + (None if dtype is None else np.dtype(dtype),) * ufunc.nout
-    given: dict[str, Any] = {} if dtype is None else {"signature": wanted}
-    try:
-        return ufunc.resolve_dtypes((*kinds, *(None,) * ufunc.nout), casting=casting, **given)
-    except TypeError:  # dates have no loops known beforehand
-        return tuple(np.asarray(s).dtype for s in samples)
 
 
 def _settled(item: Any, loop: Any) -> Node:
@@ -298,7 +260,8 @@ def _at_once(ufunc: np.ufunc, items: tuple[Any, ...], keywords: dict[str, Any]) 
             return NotImplemented
         if 16 * math.prod(shape) > most * chunking.LINEAR:
             return NotImplemented
-    return direct(ufunc, items, keywords, chunking.LINEAR)
+    straight = partial(computed_anew, ufunc) if ufunc.nout == 1 and not keywords else ufunc
+    return direct(straight, items, keywords, chunking.LINEAR)
 
 
 def _spreads(one: Any, other: Any) -> bool:
@@ -385,11 +348,15 @@ def sign(x: Any, /, **keywords: Any) -> Array:
     return where(call(np.isnan, (x,), {}), complex(np.nan, np.nan), made)
 
 
+def _where_at_once(condition: Any, *chosen: Any) -> Any:
+    return selected(condition, *chosen) if len(chosen) == 2 else np.where(condition, *chosen)
+
+
 @overload
 def where(condition: Any) -> tuple[Array, ...]: ...
 @overload
 def where(condition: Any, x: Any, y: Any) -> Array: ...
-@chunked(np.where, times=chunking.LINEAR)
+@chunked(np.where, small=_where_at_once, times=chunking.LINEAR)
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
     """Elements of `x` where the condition holds, else of `y`; without these, where it holds.
 

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from linnet.arrays.elements import elementwise
 from linnet.arrays.elements.computed_indices import known
 from linnet.arrays.elements.core import NUMBERS, SCALARS, ArrayBase, at_hand, is_small, wrapped
-from linnet.arrays.elements.elementwise import kind_of, outcome_of
+from linnet.arrays.elements.long_results import compute_into, computed_anew
 from linnet.arrays.elements.memory_owners import owned, same_memory
+from linnet.arrays.elements.outcomes import kind_of, outcome_of, sample
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.nodes import Axes, Map, Node, Source, Stored
 from linnet.arrays.lowering.assigned_versions import shortened
@@ -80,9 +81,7 @@ def put(x: Any, key: Any, value: Any, temporary: bool) -> bool:
             held = shortened(held, numbers)
             if not (_in_one_tile(node) or is_cheap(held)):
                 return False
-            np.empty(0, node.dtype)[...] = elementwise.sample(
-                held.dtype
-            )  # NumPy refuses what it would refuse
+            np.empty(0, node.dtype)[...] = sample(held.dtype)  # NumPy refuses what it would refuse
             node = None  # `owned` counts who holds it
             if _computed_there(x, key, held):
                 return True
@@ -239,10 +238,11 @@ def of_long_ones(ufunc: np.ufunc, x: Any, other: Any, reverse: bool, unnamed: bo
     del node
     data = owned(x) if unnamed else None
     if data is not None and _keeps_dtype(ufunc, data.dtype, plain, reverse):
-        ufunc(*((plain, data) if reverse else (data, plain)), out=data)
+        compute_into(ufunc, (plain, data) if reverse else (data, plain), data)
         return x
     data = x._node.data
-    return wrapped(ufunc(plain, data) if reverse else ufunc(data, plain))
+    operands = (plain, data) if reverse else (data, plain)
+    return wrapped(ufunc(*operands) if ufunc.nout > 1 else computed_anew(ufunc, *operands))
 
 
 def _keeps_dtype(ufunc: np.ufunc, dtype: np.dtype[Any], plain: Any, reverse: bool) -> bool:

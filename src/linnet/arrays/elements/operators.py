@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from linnet.arrays.elements import elementwise
 from linnet.arrays.elements.core import NUMBERS, SCALARS, ArrayBase, checked, from_lazy, is_future, wrap
+from linnet.arrays.elements.outcomes import sample
 from linnet.arrays.elements.python_times import TIMES
 from linnet.arrays.expression.builders import filled
 
@@ -73,9 +74,7 @@ def _comparable(dtype: np.dtype[Any], other: Any) -> bool:
     if isinstance(other, TIMES):
         return dtype.kind == ("m" if isinstance(other, timedelta) else "M")
     try:
-        np.equal(
-            elementwise.sample(dtype), other if type(other) in SCALARS else elementwise.sample(other.dtype)
-        )
+        np.equal(sample(dtype), other if type(other) in SCALARS else sample(other.dtype))
     except TypeError:
         return False
     return True

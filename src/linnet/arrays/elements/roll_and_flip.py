@@ -11,9 +11,9 @@ import numpy as np
 
 from linnet.arrays.elements.core import as_node, axes_of, axis_of, chunked, listed, names_nothing, wrap
 from linnet.arrays.elements.creation import shape_of
-from linnet.arrays.elements.elementwise import sample
 from linnet.arrays.elements.filled import zeros
 from linnet.arrays.elements.join_and_split import joined, part_of
+from linnet.arrays.elements.outcomes import sample
 from linnet.arrays.elements.repeat_and_tile import again, stretched
 from linnet.arrays.elements.reshape import run_edges
 from linnet.arrays.elements.shapes import ravel, reshape, transpose
@@ -52,10 +52,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     if axis is None:
         return reshape(roll(ravel(wrap(node)), shift, 0), node.shape)
     shifts, axes = (listed(each) for each in (shift, axis))
-    if len(shifts) > 1 and len(axes) > 1 and len(shifts) != len(axes):
+    if len(shifts) != len(axes) and 1 not in (len(shifts), len(axes)):
         raise ValueError(f"'shift' and 'axis' should be scalars or of one length, got {shift} and {axis}")
-    count = max(len(shifts), len(axes))
-    for each, where in zip(shifts * (count // len(shifts)), axes * (count // len(axes)), strict=True):
+    if len(shifts) == 1:
+        shifts *= len(axes)
+    elif len(axes) == 1:
+        axes *= len(shifts)
+    for each, where in zip(shifts, axes, strict=True):
         node = _rolled(node, operator.index(each), axis_of(where, node.ndim))
     return wrap(node)
 

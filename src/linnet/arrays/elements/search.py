@@ -140,7 +140,7 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: s
     modes = mode if isinstance(mode, tuple) else (mode,) * len(lengths)
     if len(lines) != len(lengths):
         raise ValueError(f"parameter multi_index must be a sequence of length {len(lengths)}")
-    if any(line.dtype.kind not in "iu" for line in lines):
+    if any(line.dtype.kind not in "iub" for line in lines):
         raise TypeError("only int indices permitted")
     settled = [_within(cast(l, np.int64), n, m) for l, n, m in zip(lines, lengths, modes, strict=True)]
     if order == "F":
@@ -182,8 +182,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Array, ..
     """
     (line,) = persisted([as_node(indices)])
     lengths = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    if line.dtype.kind not in "iu":
+    if line.dtype.kind not in "iub":
         raise TypeError("only int indices permitted")
+    line = cast(line, np.int64) if line.dtype == bool else line
     size = math.prod(lengths)
     low, high = extremes(line)
     if math.prod(line.shape) and (low < 0 or high >= size):

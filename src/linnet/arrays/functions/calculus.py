@@ -9,8 +9,9 @@ import numpy as np
 from linnet.arrays.elements import reductions
 from linnet.arrays.elements.core import as_node, axis_of, checked, chunked, wrap
 from linnet.arrays.elements.cumulative import cumsum
-from linnet.arrays.elements.elementwise import apply, cast, sample, spread
+from linnet.arrays.elements.elementwise import apply, cast, spread
 from linnet.arrays.elements.join_and_split import concatenate
+from linnet.arrays.elements.outcomes import sample
 from linnet.arrays.elements.reductions import NOT_GIVEN
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.builders import blocks, concatenated, permuted, recut, sliced

@@ -34,8 +34,8 @@ def _transform(name: str, x: Any, n: int | None, axis: int, norm: str | None) ->
     node = as_node(x)
     axis = axis_of(axis, node.ndim)
     length = node.shape[axis] if n is None else n
-    if length < 1:
-        raise ValueError(f"invalid number of data points ({length}) specified")
+    if length < 1 or transformed(name, node.shape[axis], n) < 1:
+        raise ValueError(f"invalid number of data points ({max(length - 1, 0)}) specified")
     # NumPy says what comes out, and refuses what it would refuse.
     made = getattr(np.fft, name)(np.ones(2, node.dtype), norm=norm)
     long = length * made.dtype.itemsize > chunking.target()
@@ -95,6 +95,8 @@ def _axes(
         axes = range(len(shape)) if s is None else range(len(shape) - len(s), len(shape))
     chosen = [axis_of(axis, len(shape)) for axis in axes]
     lengths: list[int | None] = [None] * len(chosen) if s is None else [None if n == -1 else n for n in s]
+    if s is None and len(set(chosen)) < len(chosen):  # what is transformed twice keeps its first length
+        lengths = [shape[axis] for axis in chosen]
     if len(lengths) != len(chosen):
         raise ValueError(f"s={s} and axes={axes} must have the same length")
     return lengths, chosen
@@ -407,6 +409,8 @@ def irfftn(x: Any, s: Any = None, axes: Any = None, norm: str | None = None, out
     """
     array = wrap(as_node(x))
     lengths, chosen = _axes(array.shape, s, axes)
+    if s is None:
+        lengths[-1] = 2 * (array.shape[chosen[-1]] - 1)
     for n, axis in zip(lengths[:-1], chosen[:-1], strict=True):
         array = _transform("ifft", array, n, axis, norm)
     return _transform("irfft", array, lengths[-1], chosen[-1], norm)

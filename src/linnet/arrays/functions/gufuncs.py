@@ -140,7 +140,7 @@ def apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Array:
     result = wrap(as_node(a))
     rank = result.ndim
     for axis in (axes,) if hasattr(axes, "__index__") else axes:
-        place = axis_of(axis, rank)
+        place = axis_of(axis, max(rank, 1))  # NumPy's reductions take axis 0 of a number
         made = func(result, place)
         if made.ndim != rank:
             made = wrap(as_node(made)).reshape(*made.shape[:place], 1, *made.shape[place:])

@@ -48,7 +48,8 @@ def polyval(p: Any, x: Any) -> Array:
     array([3, 8])
     """
     coefficients = np.asarray(p)
-    found = apply(np.multiply, x, np.zeros((), coefficients.dtype)[()])
+    dtype = coefficients.dtype if coefficients.size else np.dtype("?")
+    found = apply(np.multiply, x, np.zeros((), dtype)[()])
     for each in coefficients:
         found = apply(np.add, apply(np.multiply, found, x), each)
     return found

@@ -216,6 +216,8 @@ def diag(v: Any, k: int = 0) -> Array:
     if node.ndim != 1:
         raise ValueError(f"Input must be 1- or 2-d; this array has shape {node.shape}")
     k = operator.index(k)
+    if not node.shape[0]:
+        return wrap(filled((abs(k), abs(k)), 0, node.dtype))
     if k:
         # Row i of an upper diagonal holds v[i] in column i + k, column j of a lower one v[j] in row j - k.
         edges = (0, abs(k))

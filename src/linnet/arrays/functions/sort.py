@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linnet.arrays.elements.core import as_node, axis_of, chunked, names_nothing, refuse_keywords, wrap
-from linnet.arrays.elements.elementwise import cast, sample
+from linnet.arrays.elements.elementwise import cast
+from linnet.arrays.elements.outcomes import sample
 from linnet.arrays.elements.whole_axes import fits_whole, whole_along
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.argument_names import named_as

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.errors import UnknownKernelError
+from linnet.kernels.arrays.selection import selected, selected_into
 from linnet.records import record
 
 Tile = NDArray[Any]
@@ -122,14 +123,6 @@ def _copied(name: str, function: Callable[..., Any], least: int = 1, most: int =
     return Operation(name, fresh, into, least, most)
 
 
-def _where_into(condition: Any, x: Any, y: Any, out: Tile) -> None:
-    # The dtype of the result has been settled; durations among dates become dates.
-    np.copyto(out, y, casting="unsafe")
-    np.copyto(
-        out, x, casting="unsafe", where=condition if condition.dtype == bool else condition.astype(bool)
-    )
-
-
 def _after(x: Any, other: Any) -> Any:
     """The first operand, once the second is there: what is computed from it again is computed late."""
     return np.array(np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(other))))
@@ -169,7 +162,7 @@ def _table() -> dict[str, Operation]:
     for name, ufunc in vars(np).items():
         if isinstance(ufunc, np.ufunc) and ufunc.signature is None:
             table.update(_of_ufunc(name, ufunc))
-    table["where"] = Operation("where", np.where, _where_into, 3, 3, overlaps=False)
+    table["where"] = Operation("where", selected, selected_into, 3, 3, overlaps=False)
     table["after"] = Operation("after", _after, _after_into, 2, 2)
     table["clip"] = Operation("clip", np.clip, np.clip, 3, 3)
     table["whole_number"] = _copied("whole_number", _whole_number)

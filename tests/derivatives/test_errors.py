@@ -33,6 +33,16 @@ def test_arguments_that_are_no_floats():
     refused(r"primal 0 of ln.vjp is int64", lambda: ln.vjp(ln.sum, 3))
 
 
+def test_arguments_and_results_that_are_no_arrays():
+    refused(
+        r"argument 0 of ln.grad is a dict.*each array as an argument of its own",
+        lambda: ln.grad(lambda p: p["a"])({"a": X}),
+    )
+    refused(r"primal 0 of ln.vjp is None", lambda: ln.vjp(ln.sum, None))
+    refused(r"returned a dict; functions that are differentiated", lambda: ln.grad(lambda x: {"a": x})(X))
+    refused(r"<lambda> returned None", lambda: ln.vjp(lambda x: None, X))
+
+
 def test_results_that_are_no_numbers():
     refused(
         r"returned an array of shape \(3,\): sum it, or use ln.jacobian", lambda: ln.grad(lambda x: x * 2)(X)

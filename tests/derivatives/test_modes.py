@@ -264,3 +264,54 @@ def test_a_product_of_nothing_is_one_and_changes_with_nothing():
     value, tangent = ln.jvp(lambda x: ln.prod(x, axis=0, initial=2.0, keepdims=True), (x,), (x,))
     np.testing.assert_array_equal(value, np.full((1, 3), 2.0))
     np.testing.assert_array_equal(tangent, np.zeros((1, 3)))
+
+
+def _filled_in(x: Any) -> Any:
+    y = ln.zeros(3)
+    y[0] = x[0] * 5
+    y[1:] = x[1:]
+    return y
+
+
+def _added_up(x: Any) -> Any:
+    total = ln.zeros(())
+    total += ln.sum(x)
+    return total
+
+
+def _summed_into(x: Any) -> Any:
+    total = ln.zeros(())
+    ln.sum(x * x, out=total)
+    return total
+
+
+def test_arrays_that_were_written_into_may_be_returned():
+    x = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(ln.jvp(_filled_in, (x,), (x,))[1], [5, 2, 3])
+    np.testing.assert_array_equal(ln.jacobian(_filled_in)(x), np.diag([5.0, 1, 1]))
+    np.testing.assert_array_equal(ln.grad(_added_up)(x), np.ones(3))
+    value, gradient = ln.value_and_grad(_summed_into)(x)
+    assert value.compute() == 14
+    np.testing.assert_array_equal(gradient, 2 * x)
+
+
+def test_an_array_written_into_within_two_records_is_an_ordinary_one_afterwards():
+    z = ln.zeros(3)
+
+    def outer(a: Any) -> Any:
+        def inner(b: Any) -> Any:
+            z[0] = b * b * a[0]
+            return ln.sum(z)
+
+        return ln.grad(inner)(3.0)
+
+    np.testing.assert_array_equal(ln.grad(outer)(np.array([1.0, 2.0])), [6, 0])
+    np.testing.assert_array_equal(z, [9, 0, 0])
+
+
+def test_checkpoint_refuses_arrays_of_an_inner_derivative_that_are_no_arguments():
+    def outer(a: Any) -> Any:
+        return ln.grad(lambda b: ln.checkpoint(lambda z: z * b)(a))(2.0)
+
+    with pytest.raises(ln.DerivativeError, match="not among its arguments; give it as one"):
+        ln.grad(outer)(3.0)

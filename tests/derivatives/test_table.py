@@ -50,7 +50,7 @@ def test_derivatives_that_are_zero(name: str):
     x = np.array([0.3, -1.2, 2.7])
     gradient = ln.grad(lambda x: ln.sum(x * ln.sum(function(x))))(x)
     np.testing.assert_allclose(gradient, np.full(3, np.sum(np.asarray(function(ln.asarray(x)), float))))
-    assert name in zeros() or name == "around"  # which is round
+    assert name in zeros() or name in ("around", "sign")  # around is round; sign turns with complex numbers
 
 
 def test_no_function_has_a_rule_and_none():

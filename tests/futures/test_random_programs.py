@@ -80,13 +80,31 @@ def summed(values):
     return int(values.sum())
 
 
+def starred(x, *rest, scale=2, **named):
+    return (x + sum(rest) * scale + len(named)) % 89
+
+
+def swapped(values):
+    return values[::-1]
+
+
+class Box:
+    """An object with an attribute, which the program makes itself."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __repr__(self):
+        return f"Box({self.value!r})"
+
+
 @ln.pure
 def declared(x):
     time.sleep(0.0001)
     return x * 7 % 13
 
 
-FUNCTIONS = ["inc", "slow", "fails", "late", "declared", "logged", "drawn", "local", "twice"]
+FUNCTIONS = ["inc", "slow", "fails", "late", "declared", "logged", "drawn", "local", "twice", "deeper"]
 NUMBERS, LISTS, DICTS = ["a", "b", "c"], ["xs", "ys", "zs"], ["d"]
 
 
@@ -103,15 +121,20 @@ class Writer:
         self.lines = [
             "def program(a, b, xs, logged, drawn, within):",
             "    c, ys, zs, d, total_, r = 0, [1, 2], xs, {0: 1}, 0, np.zeros(3)",
+            "    nest, box = {'xs': xs, 'own': [4, 5]}, Box(3)",
             "    def local(x):",
             "        y = inc(x)",
             *(["        if y > 6: return fails(y)"] if self.random.random() < 0.3 else []),
             *(["        nonlocal c", "        c = c + 1"] if self.random.random() < 0.3 else []),
             "        return slow(y) + b",
             "    twice = lambda x: inc(inc(x)) + a",
+            "    def deeper(x, step=2):",
+            "        def inner(y):",
+            "            return declared(y) + step * c",
+            "        return inner(x) if x % 2 else inner(inc(x))",
         ]
         self.block(1, 3 + self.random.randrange(5), loop=False)
-        self.lines.append(f"    return a, b, c, xs, ys, zs, d, total_, r, {self.number(1)}")
+        self.lines.append(f"    return a, b, c, xs, ys, zs, d, total_, r, nest, box, {self.number(1)}")
         return "\n".join(self.lines) + "\n"
 
     def number(self, depth: int) -> str:
@@ -135,8 +158,21 @@ class Writer:
         if choose < 0.94:
             name = self.random.choice(FUNCTIONS)
             return f"len(f'{{{name}({self.number(0)}):>4}}|{{{self.values(0)}!r}}')"
-        if choose < 0.97:
+        if choose < 0.955:
             return f"max({self.number(depth - 1)}, {self.number(depth - 1)})"
+        if choose < 0.985:
+            return self.random.choice(
+                [
+                    f"starred({self.number(depth - 1)}, *{self.values(0)}[:2], scale={self.number(0)})",
+                    f"starred(*fresh({self.number(depth - 1)}), **{{'scale': {self.number(0)}, 'k': 1}})",
+                    f"starred(1, {self.number(0)}, k={self.number(depth - 1)})",
+                    "box.value % 50",
+                    f"sum([i * j for i in range(3) for j in fresh({self.number(0)} % 5) if i != j])",
+                    f"len({{i % 3: declared(i) for i in range({self.number(0)} % 5)}})",
+                    f"sum({{slow(i) for i in {self.random.choice(LISTS)}[:4]}})",
+                    f"(lambda x, y={self.number(0)}: declared(x) + y)({self.number(0)})",
+                ]
+            )
         return f"summed(array({self.number(depth - 1)}))"
 
     def values(self, depth: int) -> str:
@@ -150,8 +186,12 @@ class Writer:
             return f"[{self.random.choice(FUNCTIONS)}(i) for i in {over} if {self.random.choice(['True', 'i % 2', 'inc(i) > 1'])}]"
         if choose < 0.75:
             return f"same({self.values(depth - 1)})"
-        if choose < 0.85:
+        if choose < 0.8:
             return f"fresh({self.number(1)})"
+        if choose < 0.85:
+            return self.random.choice(
+                ["nest['xs']", "nest['own']", f"swapped({self.values(depth - 1)})", f"[*{self.values(0)}, a]"]
+            )
         if choose < 0.92:
             return f"{self.random.choice(LISTS)}[:{self.number(0)} % 4]"
         return f"sorted({self.values(depth - 1)})"
@@ -193,8 +233,10 @@ class Writer:
             self.say(depth, f"{self.random.choice(['total_', 'total_', 'a'])} += {self.number(2)}")
         elif choose < 0.3:
             self.say(depth, f"r += {self.random.choice([f'array({self.number(1)})', f'{self.number(1)}'])}")
-        elif choose < 0.34:
+        elif choose < 0.33:
             self.say(depth, f"{self.random.choice(LISTS)} = {self.values(2)}")
+        elif choose < 0.38:
+            self.say(depth, self.change())
         elif choose < 0.42:
             self.say(depth, f"{self.random.choice(LISTS)}.append({self.number(2)})")
         elif choose < 0.45:
@@ -246,6 +288,19 @@ class Writer:
                 else f"assert {self.truth(1)}, {self.number(1)}",
             )
 
+    def change(self) -> str:
+        """A statement that changes part of something."""
+        values, number = self.random.choice([*LISTS, "nest['xs']", "nest['own']"]), self.number(1)
+        return self.random.choice(
+            [
+                f"{values}[:1] = fresh({number})", f"{values}[1:] += [{number}]", f"del {values}[0]", f"del {values}[-1:]",
+                f"box.value = {number}", f"box.value += {number}", f"box = Box({number})", f"nest['own'] = {self.values(1)}",
+                f"nest['own'].append({number})", f"nest['xs'] = {self.values(0)}", f"d.pop({number}, None)", f"del d[{number}]",
+                f"d.setdefault({number}, {self.number(1)})", f"c, *ys = {self.values(1)}", f"a, (b, c) = {number}, pair({self.number(1)})",
+                "r[1:] *= 2", f"r[{number} % 3] += {self.number(1)}", f"d[a] = d.get(a, 0) + {number}", f"a = b = {number}",
+            ]
+        )  # fmt: skip
+
     def loop(self, depth: int) -> None:
         self.loops += 1
         name = f"k{self.loops}"
@@ -281,6 +336,11 @@ class Writer:
         else:
             self.say(depth, "finally:")
             self.say(depth + 1, f"logged({self.number(1)})")
+            if self.random.random() < 0.3:
+                self.say(
+                    depth + 1,
+                    self.random.choice(["c = inc(c)", f"ys.append({self.number(1)})", self.change()]),
+                )
 
 
 def made(seed: int) -> tuple[Any, str]:

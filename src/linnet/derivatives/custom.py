@@ -137,7 +137,7 @@ def _complete(weight: Any, value: Any) -> Any:
 
 def _check_inside(value: Any, record: Record, name: str) -> None:
     for each in leaves(value):
-        if type(each) is TracedArray and variable_of(each).record is record:
+        if type(each) is TracedArray and variable_of(each).record.number >= record.number:
             raise DerivativeError(
                 f"{name} uses an array that is being differentiated and is not among its arguments; give "
                 f"it as one"

@@ -9,7 +9,17 @@ import numpy as np
 
 from linnet.derivatives.linear_maps import conj, spread, summed_to
 from linnet.derivatives.names import ln
-from linnet.derivatives.rules import RULES, Derivatives, Linear, Rule, composition, maps, ufunc_named, zero
+from linnet.derivatives.rules import (
+    NOTHING,
+    RULES,
+    Derivatives,
+    Linear,
+    Rule,
+    composition,
+    maps,
+    ufunc_named,
+    zero,
+)
 
 Partial = Callable[..., Any]
 """Given the result and the operands, the derivative with respect to one of them."""
@@ -179,6 +189,23 @@ def _absolute(result: Any, x: Any) -> Derivatives:
     return {"x": Linear(lambda t: ln.real(t * turn), lambda g: g * turn)}
 
 
+@maps(np.sign, text="zero; of complex x = r·s the turn (t - s·Re(s̄·t)) / r, zero at 0")
+def _sign(result: Any, x: Any) -> Derivatives:
+    if x.dtype.kind != "c":
+        return {"x": NOTHING}
+    size = ln.abs(x)
+
+    def over_size(t: Any) -> Any:
+        return ln.where(ln.equal(size, 0), 0, t / ln.where(ln.equal(size, 0), 1, size))
+
+    return {
+        "x": Linear(
+            lambda t: over_size(t - result * ln.real(conj(result) * t)),
+            lambda g: over_size(g - conj(result) * ln.real(result * g)),
+        )
+    }
+
+
 @maps(np.conjugate, text="conjugate")
 def _conjugate(result: Any, x: Any) -> Derivatives:
     return {"x": Linear(conj, conj)}
@@ -198,7 +225,7 @@ def _imag(result: Any, val: Any) -> Derivatives:
 def _angle(result: Any, z: Any, deg: bool = False) -> Derivatives:
     scale = 180 / np.pi if deg else 1.0
     if z.dtype.kind != "c":
-        return {"z": Linear(lambda t: 0 * t, lambda g: 0 * g)}
+        return {"z": NOTHING}
     return {"z": Linear(lambda t: ln.imag(t / z) * scale, lambda g: g * scale * -1j / z)}
 
 
@@ -227,7 +254,7 @@ def _divmod(x: Any, y: Any) -> Any:
 
 _ZERO = """
     equal not_equal less less_equal greater greater_equal logical_and logical_or logical_not logical_xor
-    isfinite isinf isnan isnat signbit sign floor ceil rint trunc floor_divide spacing nextafter
+    isfinite isinf isnan isnat signbit floor ceil rint trunc floor_divide spacing nextafter
     bitwise_and bitwise_or bitwise_xor bitwise_count invert left_shift right_shift gcd lcm
 """
 zero(*map(ufunc_named, _ZERO.split()))
@@ -245,8 +272,7 @@ def _where(result: Any, condition: Any, x: Any = None, y: Any = None) -> Derivat
         shape = shape_of(item)
         return Linear(lambda t: chosen(t, first), lambda g: summed_to(chosen(g, first), shape))
 
-    nothing = Linear(lambda t: None, lambda g: None)
-    return {"condition": nothing, "x": of(x, True), "y": of(y, False)}
+    return {"condition": NOTHING, "x": of(x, True), "y": of(y, False)}
 
 
 @composition(ln.clip, text="minimum(maximum(x, min), max)")
@@ -257,11 +283,21 @@ def _clip(x: Any, /, min: Any = None, max: Any = None, **bounds: Any) -> Any:
     return x if high is None else ln.minimum(x, high)
 
 
-@maps(ln.nan_to_num, text="1 where it is finite, else 0")
+@maps(ln.nan_to_num, text="1 where it is finite, else 0; of complex x for each part")
 def _nan_to_num(
     result: Any, x: Any, copy: Any = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 ) -> Derivatives:
-    return {"x": scaled(result, x, lambda: ln.isfinite(x).astype(x.dtype))}
+    if x.dtype.kind != "c":
+        return {"x": scaled(result, x, lambda: ln.isfinite(x).astype(x.dtype))}
+
+    def kept(t: Any) -> Any:
+        parts = [
+            ln.where(ln.isfinite(part), change, 0)
+            for part, change in ((ln.real(x), ln.real(t)), (ln.imag(x), ln.imag(t)))
+        ]
+        return parts[0] + 1j * parts[1]
+
+    return {"x": Linear(kept, kept)}
 
 
 @maps(ln.sinc, text="(cos(πx) - sinc(x)) / x, 0 at 0")

@@ -59,7 +59,7 @@ def _meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str =
     return tuple(found)
 
 
-@composition(ln.polyval, text="sums and products, after Horner")
+@composition(ln.polyval, text="sums and products, after Horner", own_value=True)
 def _polyval(p: Any, x: Any) -> Any:
     p, x = _array(p), _array(x)
     made: Any = ln.zeros_like(x)
@@ -68,14 +68,14 @@ def _polyval(p: Any, x: Any) -> Any:
     return made
 
 
-@composition(ln.vander, text="powers beside each other")
+@composition(ln.vander, text="powers beside each other", own_value=True)
 def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     count = x.shape[0] if N is None else N
     powers = [x**k for k in range(count)]
     return ln.stack(powers if increasing else powers[::-1], axis=-1)
 
 
-@composition(ln.gradient, text="differences of slices; even spacing")
+@composition(ln.gradient, text="differences of slices; even spacing", own_value=True)
 def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     if any(np.ndim(each) for each in varargs) or edge_order != 1:
         raise DerivativeError("gradient has a rule of derivatives for even spacing and edge_order=1")
@@ -90,7 +90,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     return found[0] if len(found) == 1 else tuple(found)
 
 
-@composition(ln.interp, text="slopes between the points; of the values, the two beside")
+@composition(ln.interp, text="slopes between the points; of the values, the two beside", own_value=True)
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     if period is not None:
         raise DerivativeError("interp has no rule of derivatives with period=")

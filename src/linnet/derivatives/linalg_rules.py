@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from linnet.derivatives.linear_maps import adjoint, conj
+from linnet.derivatives.linear_maps import adjoint, conj, length_along
 from linnet.derivatives.names import la, ln
 from linnet.derivatives.rules import Derivatives, Linear, composition, maps, zero
 from linnet.errors import DerivativeError
@@ -162,15 +162,24 @@ def _det(result: Any, a: Any, tile: Any = None) -> Derivatives:
     }
 
 
-@maps(la.slogdet, text="zero, trace(a⁻¹·dA)")
+@maps(la.slogdet, text="i·sign·Im(trace(a⁻¹·dA)), which is zero of real a; Re(trace(a⁻¹·dA))")
 def _slogdet(result: Any, a: Any, tile: Any = None) -> Derivatives:
-    _real_only(a, "linalg.slogdet")
-    return {
-        "a": Linear(
-            lambda t: (ln.zeros_like(result[0]), _traces(la.solve(a, t))),
-            lambda g: None if g[1] is None else g[1][..., None, None] * _mT(la.inv(a)),
-        )
-    }
+    sign = result[0]
+
+    def push(t: Any) -> Any:
+        trace = _traces(la.solve(a, t))
+        if trace.dtype.kind != "c":
+            return ln.zeros_like(sign), trace
+        return sign * ln.imag(trace) * 1j, ln.real(trace)
+
+    def pull(g: Any) -> Any:
+        weight = g[1]
+        if g[0] is not None and sign.dtype.kind == "c":
+            turn = ln.imag(g[0] * sign) * 1j
+            weight = turn if weight is None else weight + turn
+        return None if weight is None else weight[..., None, None] * _mT(la.inv(a))
+
+    return {"a": Linear(push, pull)}
 
 
 def _gaps(w: Any) -> Any:
@@ -315,28 +324,30 @@ def _qr(result: Any, a: Any, mode: str = "reduced", tile: Any = None) -> Derivat
             f"not for "
             f"mode={mode!r} and shape {a.shape}"
         )
-    _real_only(a, "linalg.qr")
     q, r = result
+    eye = ln.eye(n, dtype=r.real.dtype if r.dtype.kind == "c" else r.dtype)
 
     def push(t: Any) -> Any:
         c = _right(t, r)
-        inside = _mT(q) @ c
+        inside = adjoint(q) @ c
         low = ln.tril(inside, -1)
-        turn = low - _mT(low)
+        turn = low - adjoint(low)
+        if turn.dtype.kind == "c":  # the diagonal of R stays real
+            turn = turn + 1j * ln.imag(inside) * eye
         return q @ (turn - inside) + c, (inside - turn) @ r
 
-    def pull(g: Any) -> Any:
+    def back(g: Any) -> Any:
         inside: Any = 0
         if g[1] is not None:
-            inside = r @ _mT(ln.triu(g[1]))
+            inside = r @ adjoint(ln.triu(g[1]))
         if g[0] is not None:
-            inside = inside - _mT(g[0]) @ q
+            inside = inside - adjoint(g[0]) @ q
         low = ln.tril(inside, -1)
-        both = low + _mT(low) + inside * ln.eye(n, dtype=r.dtype)
+        both = low + adjoint(low) + (ln.real(inside) if inside.dtype.kind == "c" else inside) * eye
         made = q @ both if g[0] is None else g[0] + q @ both
-        return _mT(la.solve_triangular(r, _mT(made), lower=False))
+        return adjoint(la.solve_triangular(r, adjoint(made), lower=False))
 
-    return {"a": Linear(push, pull)}
+    return {"a": Linear(push, _transposed(back))}
 
 
 # ---- said in other words
@@ -357,7 +368,7 @@ def _cho_factor(a: Any, *, lower: bool = False, tile: Any = None) -> Any:
     return CholeskyFactors(la.cholesky(a, upper=not lower), lower)
 
 
-@composition(la.pinv, text="(AᴴA)⁻¹Aᴴ or Aᴴ(AAᴴ)⁻¹: full rank")
+@composition(la.pinv, text="(AᴴA)⁻¹Aᴴ or Aᴴ(AAᴴ)⁻¹: full rank", own_value=True)
 def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None, tile: Any = None) -> Any:
     m, n = a.shape[-2:]
     return la.solve(adjoint(a) @ a, adjoint(a)) if m >= n else adjoint(la.solve(a @ adjoint(a), a))
@@ -408,8 +419,10 @@ def _abs2(x: Any) -> Any:
     return ln.real(x) ** 2 + ln.imag(x) ** 2 if x.dtype.kind == "c" else x * x
 
 
-@composition(la.vector_norm, text="roots of sums of powers, max, min, sum")
+@composition(la.vector_norm, text="roots of sums of powers, max, min, sum", own_value=True)
 def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    if not length_along(x, axis):  # norms of nothing stay what they are
+        return ln.sum(ln.abs(x), axis=axis, keepdims=keepdims)
     if ord == np.inf:
         return ln.max(ln.abs(x), axis=axis, keepdims=keepdims)
     if ord == -np.inf:
@@ -423,9 +436,11 @@ def _vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: An
     return ln.sum(ln.abs(x) ** ord, axis=axis, keepdims=keepdims) ** (1.0 / ord)
 
 
-@composition(la.matrix_norm, text="norms of rows and columns, of singular values")
+@composition(la.matrix_norm, text="norms of rows and columns, of singular values", own_value=True)
 def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    if ord == "fro":
+    if not length_along(x, (-2, -1)):  # norms of nothing stay what they are
+        made = ln.sum(ln.abs(x), axis=(-2, -1))
+    elif ord == "fro":
         made = ln.sqrt(ln.sum(_abs2(x), axis=(-2, -1)))
     elif ord in (1, -1, np.inf, -np.inf):
         sums = ln.sum(ln.abs(x), axis=-2 if abs(ord) == 1 else -1)
@@ -436,7 +451,7 @@ def _matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return made[..., None, None] if keepdims else made
 
 
-@composition(la.norm, text="vector_norm or matrix_norm")
+@composition(la.norm, text="vector_norm or matrix_norm", own_value=True)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, tile: Any = None) -> Any:
     if axis is None and (ord is None or x.ndim == 1):
         made = la.vector_norm(x, ord=2 if ord is None else ord)
@@ -448,7 +463,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, 
     return ln.expand_dims(made, tuple(sorted(a % x.ndim for a in axes))) if keepdims else made
 
 
-@composition(la.cond, text="quotient of norms")
+@composition(la.cond, text="quotient of norms", own_value=True)
 def _cond(x: Any, p: Any = None, **options: Any) -> Any:
     if p is None or p in (2, -2):
         values = la.svdvals(x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -77,16 +78,20 @@ def put_back(g: Any, key: Any, array: Any) -> Any:
     return put_into_zeros(g, key, array.shape, np.dtype(g.dtype), layout_of(array))
 
 
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a reduction; None: all."""
+    given = range(ndim) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
+    return tuple(each % ndim for each in given)
+
+
+def length_along(x: Any, axis: Any) -> int:
+    """How many elements a reduction makes one of."""
+    return math.prod(x.shape[each] for each in axes_of(axis, x.ndim))
+
+
 def keep_axes(g: Any, axis: Any, ndim: int, keepdims: bool) -> Any:
     """The result of a reduction with its axes in their places again."""
-    if keepdims or not ndim:
-        return g
-    axes = (
-        range(ndim)
-        if axis is None
-        else [a % ndim for a in (axis if isinstance(axis, tuple | list) else (axis,))]
-    )
-    return ln.expand_dims(g, tuple(sorted(axes)))
+    return g if keepdims or not ndim else ln.expand_dims(g, tuple(sorted(axes_of(axis, ndim))))
 
 
 def conj(x: Any) -> Any:

@@ -36,13 +36,12 @@ class Linearised:
         arguments = [traced(Variable(record, x, s)) for x, s in zip(primals, self.starts, strict=True)]
         try:
             result = _run(function, arguments)
+            results = [_as_result(each, function) for each in leaves(result)]
+            # before the record ends, which gives arrays that were written into their values
+            self.ends: list[Variable | None] = [_variable(each, record) for each in results]
         finally:
             record.end()
-        self.results: list[Any] = [_as_result(each) for each in leaves(result)]
-        self.ends: list[Variable | None] = [_variable(each, record) for each in self.results]
-        values = [
-            each if end is None else end.primal for each, end in zip(self.results, self.ends, strict=True)
-        ]
+        values = [each if end is None else end.primal for each, end in zip(results, self.ends, strict=True)]
         self.shape: Any = result
         self.value: Any = rebuilt(result, values)
         self.values = values
@@ -129,7 +128,13 @@ def _function_in(error: Traced) -> str:
     return rest[0].f_code.co_name.strip("_")
 
 
-def _as_result(item: Any) -> Any:
+def _as_result(item: Any, function: Function) -> Any:
+    if isinstance(item, dict | set | str | bytes) or item is None:
+        name = getattr(function, "__name__", "the function")
+        raise DerivativeError(
+            f"{name} returned {'None' if item is None else f'a {type(item).__name__}'}; functions that are "
+            f"differentiated return arrays, or tuples or lists of arrays"
+        )
     return item if isinstance(item, ArrayBase) else ln.asarray(item)
 
 
@@ -183,6 +188,11 @@ def fitted(weight: Any, array: Any, name: str) -> Any:
 
 def differentiable(item: Any, name: str) -> Any:
     """An argument as an array of ours; an error if it has no derivative."""
+    if isinstance(item, dict | set | str | bytes) or item is None:
+        raise DerivativeError(
+            f"{name} is {'None' if item is None else f'a {type(item).__name__}'}: derivatives are with "
+            f"respect to arrays; give each array as an argument of its own"
+        )
     array: Any = item if isinstance(item, ArrayBase) else ln.asarray(item)
     if array.dtype.kind not in "fc":
         raise DerivativeError(
@@ -224,6 +234,7 @@ def _at(
     places = _places(argnums, len(args), name)
     primals = [differentiable(args[place], f"argument {place} of {name}") for place in places]
 
+    @functools.wraps(function)
     def inner(*traced_ones: Any) -> Any:
         every = list(args)
         for place, each in zip(places, traced_ones, strict=True):

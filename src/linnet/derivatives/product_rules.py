@@ -8,7 +8,7 @@ import numpy as np
 
 from linnet.arrays.elements.ufuncs import method_of
 from linnet.arrays.functions.convolve import box
-from linnet.derivatives.linear_maps import conj, layout_of, put_into_zeros, spread, summed_to
+from linnet.derivatives.linear_maps import conj, layout_of, length_along, put_into_zeros, spread, summed_to
 from linnet.derivatives.names import la, ln
 from linnet.derivatives.rules import Derivatives, Linear, composition, maps
 from linnet.errors import DerivativeError
@@ -188,7 +188,7 @@ def _einsum(result: Any, *operands: Any, **options: Any) -> Derivatives:
     sizes: dict[str, int] = {}
     for term, array in zip(terms, arrays, strict=True):
         for letter, n in zip(term, array.shape, strict=True):
-            sizes[letter] = max(n, sizes.get(letter, 1))
+            sizes[letter] = n if n != 1 else sizes.get(letter, 1)
 
     def of(place: int) -> Linear:
         term, array = terms[place], arrays[place]
@@ -292,7 +292,7 @@ def _chunks_like(g: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(min(n, max(cut)) for n, cut in zip(shape, g.chunks, strict=True))
 
 
-@composition(ln.correlate, text="convolve with the conjugate in reverse")
+@composition(ln.correlate, text="convolve with the conjugate in reverse", own_value=True)
 def _correlate(a: Any, v: Any, mode: Any = "valid") -> Any:
     a, v = _array(a), _array(v)
     full = ln.convolve(a, conj(ln.flip(v, 0)), "full")
@@ -343,6 +343,8 @@ def logsumexp(x: Any, axis: Any = 0, keepdims: bool = False, **options: Any) -> 
         )
     from linnet.derivatives.tracing import plain
 
+    if not length_along(x, axis):  # the sum of nothing: its logarithm stays -inf
+        return ln.sum(x, axis=axis, keepdims=keepdims) - np.inf
     most = ln.max(plain(x), axis=axis, keepdims=True)
     most = ln.where(ln.isfinite(most), most, 0)
     made = ln.log(ln.sum(ln.exp(x - most), axis=axis, keepdims=True)) + most

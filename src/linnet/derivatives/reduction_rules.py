@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from linnet.arrays.elements.reductions import NOT_GIVEN
-from linnet.derivatives.linear_maps import conj, keep_axes, spread_like
+from linnet.derivatives.linear_maps import axes_of, conj, keep_axes, length_along, spread_like
 from linnet.derivatives.names import ln
 from linnet.derivatives.rules import Derivatives, Linear, composition, maps, zero
 from linnet.errors import DerivativeError
@@ -37,7 +37,7 @@ def _sum(
 def _count(x: Any, result: Any, where: Any, axis: Any) -> Any:
     """Of how many elements a mean is; with a mask in the result's shape, its axes kept."""
     if not _hides(where):
-        return x.size / max(1, result.size)
+        return length_along(x, axis)
     mask = ln.broadcast_to(ln.asarray(where), x.shape)
     return ln.sum(mask.astype(result.dtype), axis=axis, keepdims=True)
 
@@ -67,7 +67,8 @@ def _var(
     less = ddof if correction is NOT_GIVEN else correction
 
     def partial() -> Any:
-        return conj(_deviation(x, axis, where, mean)) * (2 / (_count(x, result, where, axis) - less))
+        away = 2 * conj(_deviation(x, axis, where, mean))
+        return away / (_count(x, result, where, axis) - less)
 
     return _moment(x, axis, keepdims, partial, mean)
 
@@ -102,7 +103,8 @@ def _std(
 
     def partial() -> Any:
         count = _count(x, result, where, axis) - less
-        return conj(_deviation(x, axis, where, mean)) / (keep_axes(result, axis, x.ndim, keepdims) * count)
+        away = conj(_deviation(x, axis, where, mean)) / keep_axes(result, axis, x.ndim, keepdims)
+        return away / count
 
     return _moment(x, axis, keepdims, partial, mean)
 
@@ -137,12 +139,12 @@ maps(ln.min, ln.amin, text="where it is smallest; equal ones share it equally")(
 
 def _in_front(x: Any, axis: Any) -> Any:
     """The axes of a reduction as one, the first; without axes, all."""
-    axes = tuple(range(x.ndim)) if axis is None else axis if isinstance(axis, tuple | list) else (axis,)
-    moved = ln.moveaxis(x, tuple(axes), tuple(range(len(axes))))
-    return ln.reshape(moved, (-1, *moved.shape[len(axes) :]))
+    axes = axes_of(axis, x.ndim)
+    moved = ln.moveaxis(x, axes, tuple(range(len(axes))))
+    return ln.reshape(moved, (length_along(x, axes), *moved.shape[len(axes) :]))
 
 
-@composition(ln.prod, text="products of halves: right at zeros, too")
+@composition(ln.prod, text="products of halves: right at zeros, too", own_value=True)
 def _prod(
     x: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
     initial: Any = NOT_GIVEN, where: Any = True,
@@ -160,12 +162,12 @@ def _prod(
     return keep_axes(made, axis, x.ndim, False) if keepdims else made
 
 
-@composition(ln.ptp, text="max - min")
+@composition(ln.ptp, text="max - min", own_value=True)
 def _ptp(x: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
     return ln.max(x, axis=axis, keepdims=keepdims) - ln.min(x, axis=axis, keepdims=keepdims)
 
 
-@composition(ln.average, text="sum(x·w) / sum(w)")
+@composition(ln.average, text="sum(x·w) / sum(w)", own_value=True)
 def _average(
     a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: Any = NOT_GIVEN
 ) -> Any:
@@ -184,7 +186,7 @@ def _average(
     return (made, total) if returned else made
 
 
-@composition(ln.cov, text="products of deviations from means")
+@composition(ln.cov, text="products of deviations from means", own_value=True)
 def _cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None, **weights: Any
 ) -> Any:
@@ -198,7 +200,7 @@ def _cov(
     return ln.squeeze((rows @ conj(rows).T) / (rows.shape[1] - less))
 
 
-@composition(ln.corrcoef, text="cov / (std·std)")
+@composition(ln.corrcoef, text="cov / (std·std)", own_value=True)
 def _corrcoef(x: Any, y: Any = None, rowvar: bool = True, **options: Any) -> Any:
     c = ln.cov(x, y, rowvar)
     if not c.ndim:
@@ -233,7 +235,9 @@ def _with_first(x: Any, axis: int, value: float) -> Any:
     return ln.concatenate([ln.full(tuple(shape), value, x.dtype), x], axis=axis)
 
 
-@composition(ln.cumprod, text="products with what lies 1, 2, 4, … before: right at zeros, too")
+@composition(
+    ln.cumprod, text="products with what lies 1, 2, 4, … before: right at zeros, too", own_value=True
+)
 def _cumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
     a = ln.ravel(a) if axis is None else a
     line = ln.moveaxis(a if dtype is None else ln.astype(a, dtype), 0 if axis is None else axis, 0)
@@ -271,7 +275,7 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: 
     return a
 
 
-@composition(ln.ediff1d, text="differences of slices")
+@composition(ln.ediff1d, text="differences of slices", own_value=True)
 def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     parts = [ln.diff(ln.ravel(ary))]
     if to_begin is not None:
@@ -281,7 +285,7 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return parts[0] if len(parts) == 1 else ln.concatenate(parts)
 
 
-@composition(ln.trapezoid, text="sums of slices")
+@composition(ln.trapezoid, text="sums of slices", own_value=True)
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     line = ln.moveaxis(y, axis, -1)
     if x is not None:
@@ -298,14 +302,14 @@ def _unwrap(result: Any, p: Any, discont: Any = None, axis: int = -1, period: An
 # ---- order
 
 
-@composition(ln.median, text="of the elements in the middle, in equal parts")
+@composition(ln.median, text="of the elements in the middle, in equal parts", own_value=True)
 def _median(
     a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
 ) -> Any:
-    return ln.quantile(a, 0.5, axis=axis, keepdims=keepdims)
+    return _between(a, np.asarray(0.5), axis, keepdims)
 
 
-@composition(ln.quantile, text="between neighbours in the sorted array")
+@composition(ln.quantile, text="between neighbours in the sorted array", own_value=True)
 def _quantile(
     a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, method: str = "linear",
     keepdims: Any = False, *, weights: Any = None,
@@ -314,8 +318,14 @@ def _quantile(
         raise DerivativeError(
             f"quantile has a rule of derivatives for method='linear' without weights, not {method!r}"
         )
-    fractions = np.asarray(q, float)
+    return _between(a, np.asarray(q, float), axis, keepdims)
+
+
+def _between(a: Any, fractions: Any, axis: Any, keepdims: Any) -> Any:
+    """What lies at fractions of the sorted elements, between neighbours."""
     line = ln.sort(_in_front(a, axis), axis=0)
+    if not line.shape[0]:
+        line = ln.sum(line, axis=0, keepdims=True)
     place = fractions.ravel() * (line.shape[0] - 1)
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, line.shape[0] - 1)
@@ -326,7 +336,7 @@ def _quantile(
     return ln.reshape(found, (*fractions.shape, *found.shape[1:]))
 
 
-@composition(ln.percentile, text="quantile")
+@composition(ln.percentile, text="quantile", own_value=True)
 def _percentile(a: Any, q: Any, *args: Any, **options: Any) -> Any:
     return ln.quantile(a, np.asarray(q, float) / 100, *args, **options)
 
@@ -361,42 +371,42 @@ def _without_nan(x: Any, instead: float = 0.0) -> Any:
     return ln.where(ln.isnan(x), instead, x)
 
 
-@composition(ln.nansum, text="sum of what is not NaN")
+@composition(ln.nansum, text="sum of what is not NaN", own_value=True)
 def _nansum(a: Any, *args: Any, **options: Any) -> Any:
     return ln.sum(_without_nan(a), *args, **options)
 
 
-@composition(ln.nanprod, text="prod of what is not NaN")
+@composition(ln.nanprod, text="prod of what is not NaN", own_value=True)
 def _nanprod(a: Any, *args: Any, **options: Any) -> Any:
     return ln.prod(_without_nan(a, 1.0), *args, **options)
 
 
-@composition(ln.nancumsum, text="cumsum, NaN as 0")
+@composition(ln.nancumsum, text="cumsum, NaN as 0", own_value=True)
 def _nancumsum(a: Any, *args: Any, **options: Any) -> Any:
     return ln.cumsum(_without_nan(a), *args, **options)
 
 
-@composition(ln.nanmax, text="max of what is not NaN")
+@composition(ln.nanmax, text="max of what is not NaN", own_value=True)
 def _nanmax(a: Any, *args: Any, **options: Any) -> Any:
     return ln.max(_without_nan(a, -np.inf), *args, **options)
 
 
-@composition(ln.nanmin, text="min of what is not NaN")
+@composition(ln.nanmin, text="min of what is not NaN", own_value=True)
 def _nanmin(a: Any, *args: Any, **options: Any) -> Any:
     return ln.min(_without_nan(a, np.inf), *args, **options)
 
 
-@composition(ln.nanmean, text="mean of what is not NaN")
+@composition(ln.nanmean, text="mean of what is not NaN", own_value=True)
 def _nanmean(a: Any, *args: Any, **options: Any) -> Any:
     return ln.mean(_without_nan(a), *args, where=ln.logical_not(ln.isnan(a)), **options)
 
 
-@composition(ln.nanvar, text="var of what is not NaN")
+@composition(ln.nanvar, text="var of what is not NaN", own_value=True)
 def _nanvar(a: Any, *args: Any, **options: Any) -> Any:
     return ln.var(_without_nan(a), *args, where=ln.logical_not(ln.isnan(a)), **options)
 
 
-@composition(ln.nanstd, text="std of what is not NaN")
+@composition(ln.nanstd, text="std of what is not NaN", own_value=True)
 def _nanstd(a: Any, *args: Any, **options: Any) -> Any:
     return ln.std(_without_nan(a), *args, where=ln.logical_not(ln.isnan(a)), **options)
 

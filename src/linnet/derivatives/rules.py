@@ -30,6 +30,10 @@ class Linear(NamedTuple):
     nothing depends on."""
 
 
+NOTHING = Linear(lambda t: None, lambda g: None)
+"""Of an operand on which the result does not depend."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """How a function is differentiated."""
@@ -46,6 +50,9 @@ class Rule:
     """Names of the arguments of `maps`, in their order; the last one may stand for all that follow."""
     many: str | None = None
     """The argument that takes all further operands."""
+    own_value: bool = False
+    """Of compositions: only the derivative is that of the other words; the value, its dtype and its errors
+    are the function's own."""
 
 
 RULES: dict[Any, Rule] = {}
@@ -82,12 +89,16 @@ def maps(*functions: Any, text: str) -> Callable[[F], F]:
     return mark
 
 
-def composition(*functions: Any, text: str) -> Callable[[F], F]:
-    """Mark a function that says these functions in other words, each of which has a rule."""
+def composition(*functions: Any, text: str, own_value: bool = False) -> Callable[[F], F]:
+    """Mark a function that says these functions in other words, each of which has a rule.
+
+    Where the words do not give the value in all its details (NaN, dtypes, empty axes), `own_value` takes it
+    from the function.
+    """
 
     def mark(make: F) -> F:
         for each in functions:
-            RULES[root(each)] = Rule(named(each), "composition", make, text)
+            RULES[root(each)] = Rule(named(each), "composition", make, text, own_value=own_value)
         return make
 
     return mark

@@ -86,8 +86,9 @@ def become(array: Any, other: Any) -> None:
     """Make an array what another one is, as an assignment does: traced, or not any more."""
     kind = TracedArray if type(other) is TracedArray else ArrayBase._public
     inside = variable_of(other) if kind is TracedArray else other.__node__
-    if kind is TracedArray and type(array) is not TracedArray:
-        if type(array) is not ArrayBase._public:  # computed late: has slots of its own
+    traced_by = variable_of(array).record if type(array) is TracedArray else None
+    if kind is TracedArray and traced_by is not inside.record:
+        if traced_by is None and type(array) is not ArrayBase._public:  # computed late: has slots of its own
             raise DerivativeError(
                 "a result of linear algebra cannot be assigned to while it is differentiated; assign to a "
                 "copy of it"
@@ -155,7 +156,7 @@ def applied(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
         out = out[0] if isinstance(out, tuple) else out
         return written(out, function(*args, **kwargs), rule.name)
     if rule.kind == "composition":
-        return rule.make(*args, **kwargs)
+        return _with_own_value(rule, function, args, kwargs) if rule.own_value else rule.make(*args, **kwargs)
     if rule.kind == "zero":
         args = tuple([_without(each, None) for each in args])
         return function(*args, **{name: _without(each, None) for name, each in kwargs.items()})
@@ -185,6 +186,26 @@ def written(out: Any, result: Any, name: str) -> Any:
         raise ValueError(f"{name}: a result of shape {result.shape} does not fit out= of shape {out.shape}")
     become(out, result if result.dtype == out.dtype else result.astype(out.dtype))
     return out
+
+
+def _with_own_value(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The value of a function, with the derivative of what says it in other words."""
+    record = innermost([*args, *kwargs.values()])
+    value = function(
+        *[_without(each, record) for each in args],
+        **{name: _without(each, record) for name, each in kwargs.items()},
+    )
+    made = rule.make(*args, **kwargs)
+
+    def joined(own: Any, other: Any) -> Any:
+        if type(other) is not TracedArray or variable_of(other).record is not record:
+            return own
+        cast = Linear(lambda t: t if t.dtype == own.dtype else t.astype(own.dtype), lambda g: g)
+        return recorded(record, rule.name, [(variable_of(other), cast)], own)
+
+    if isinstance(value, tuple | list):
+        return type(value)([joined(own, other) for own, other in zip(value, made, strict=True)])
+    return joined(value, made)
 
 
 def _recorded(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

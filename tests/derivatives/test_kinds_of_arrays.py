@@ -59,25 +59,41 @@ def emptied(shape: Any, axis: int) -> tuple[int, ...]:
     return tuple(lengths)
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize("number", range(len(CASES)))
-def test_arrays_without_elements(number: int, axis: int):
+def without_elements(number: int, axis: int) -> bool:
+    """Whether the plain function takes such arrays, and what its derivatives are then is looked at."""
     name, function, shapes = CASES[number]
     values = [np.zeros(emptied(shape, axis)) for shape in shapes]
     plain = taken(function, values)
     if plain is None:
-        pytest.skip("the plain function refuses these arrays")
+        return False
     if name == "einsum" and plain.shape == (4,) and values[0].shape == (0, 4):
-        pytest.skip("NumPy takes a diagonal of four out of 0 × 4 elements")
+        return False  # NumPy takes a diagonal of four out of 0 × 4 elements
+    if name in ("fft.irfft", "fft.hfft") and not values[0].size and plain.size:
+        return False  # NumPy reads the first number of rows that have none
     if name == "linalg.qr" and axis == 0:
-        pytest.skip("matrices that are wider than high have no rule")
+        return False  # matrices that are wider than high have no rule
     value, tangent = ln.jvp(function, tuple(cut(values, False)), tuple(values))
     np.testing.assert_array_equal(value, plain)
     agrees(tangent, plain)
     _, pull = ln.vjp(function, *cut(values, False))
     for weight, x in zip(pull(np.ones(plain.shape)), values, strict=True):
         agrees(weight, x)
+    return True
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("part", range(10))
+def test_arrays_without_elements(part: int, axis: int):
+    numbers = range(part, len(CASES), 10)
+    looked_at = 0
+    for number in numbers:
+        try:
+            looked_at += without_elements(number, axis)
+        except Exception as error:
+            error.add_note(f"case {number}, {CASES[number][0]}")
+            raise
+    assert looked_at > len(numbers) / 2
 
 
 def hermitian(x: Any) -> Any:

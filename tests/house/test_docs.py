@@ -102,3 +102,10 @@ def test_links_to_files_lead_somewhere(page: Path):
     """Pages under docs/ are checked by Sphinx; these are outside it."""
     links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_files_that_the_design_page_names_are_there():
+    source = ROOT / "src" / "linnet"
+    named = set(re.findall(r"`([\w/]+\.(?:py|pyi|c))`", (ROOT / "docs" / "design.md").read_text(encoding="utf-8")))
+    assert len(named) >= 50
+    assert [name for name in sorted(named) if not any(source.rglob(name)) and not (ROOT / name).exists()] == []

@@ -4,8 +4,8 @@
     python benchmarks/instructions.py --write   keep what was counted, after a change that is meant
     python benchmarks/instructions.py --only indexing
 
-Every path runs twice to warm up and then a few times while callgrind counts, in one process with one thread and
-a fixed order of hashes. How many instructions the interpreter and NumPy take differs between their builds, so a
+Every path runs a few times to warm up and then while callgrind counts, in one process with one thread and a
+fixed order of hashes. How many instructions the interpreter and NumPy take differs between their builds, so a
 path is compared by its share of `REFERENCE`, which is plain Python and NumPy and runs in the same process.
 """
 
@@ -26,7 +26,7 @@ from typing import Any
 KEPT = Path(__file__).with_suffix(".json")
 REFERENCE = "plain Python and NumPy"
 TOLERANCE = 0.15
-"""What a path may take beyond its kept count, as a share of it: a tenth is what builds of libraries change."""
+"""What a path may take beyond its kept count, as a share of it."""
 WARMING, TIMES = 3, 10
 SWITCH = """
 #include <valgrind/callgrind.h>
@@ -78,7 +78,9 @@ def paths() -> dict[str, Callable[[], Any]]:
         "the same, computed": lambda: order().compute(),
         "x + 1 of 10 × 10": lambda: (array + 1).compute(),
         "Cholesky of 10 × 10": lambda: ln.linalg.cholesky(matrix).compute(),
-        "indexing: a slice, a list and a mask": lambda: ln.compute(array[1:7:2], array[[3, 1, 4]], array[array > 0.5]),
+        "indexing: a slice, a list and a mask": lambda: ln.compute(
+            array[1:7:2], array[[3, 1, 4]], array[array > 0.5]
+        ),
         "ten assignments to elements": assign,
         "element-wise chain and sum of 16 tiles": lambda: (ln.sin(tiled) * 2 + tiled).sum().compute(),
         "product of 16 tiles": lambda: (tiled @ tiled).compute(),
@@ -98,7 +100,9 @@ def count(folder: Path, only: Sequence[str]) -> dict[str, int]:
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", switch, source], check=True)
     command = ["valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/counts"]
     inner = [sys.executable, __file__, "--inside", str(switch), *(["--only", *only] if only else [])]
-    done = subprocess.run([*command, *inner], env={**os.environ, **FIXED}, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, *inner], env={**os.environ, **FIXED}, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     counts: dict[str, int] = {}
@@ -137,7 +141,9 @@ def shares(counts: dict[str, int]) -> dict[str, float]:
     {'a': 500.0}
     """
     return {
-        name: round(1000 * number / counts[REFERENCE], 1) for name, number in counts.items() if name != REFERENCE
+        name: round(1000 * number / counts[REFERENCE], 1)
+        for name, number in counts.items()
+        if name != REFERENCE
     }
 
 
@@ -174,7 +180,9 @@ def main() -> int:
     for name, number in counts.items():
         print(f"{number:14,}  {now.get(name, 1000.0):11.1f}  {kept.get(name, ''):>9}  {name}")
     if chosen.write:
-        KEPT.write_text(json.dumps({**kept, **now} if chosen.only else now, indent=1, ensure_ascii=False) + "\n")
+        KEPT.write_text(
+            json.dumps({**kept, **now} if chosen.only else now, indent=1, ensure_ascii=False) + "\n"
+        )
         return 0
     for line in slower(now, kept):
         print(line)

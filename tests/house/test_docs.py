@@ -106,6 +106,10 @@ def test_links_to_files_lead_somewhere(page: Path):
 
 def test_files_that_the_design_page_names_are_there():
     source = ROOT / "src" / "linnet"
-    named = set(re.findall(r"`([\w/]+\.(?:py|pyi|c))`", (ROOT / "docs" / "design.md").read_text(encoding="utf-8")))
+    named = set(
+        re.findall(r"`([\w/]+\.(?:py|pyi|c))`", (ROOT / "docs" / "design.md").read_text(encoding="utf-8"))
+    )
     assert len(named) >= 50
-    assert [name for name in sorted(named) if not any(source.rglob(name)) and not (ROOT / name).exists()] == []
+    assert [
+        name for name in sorted(named) if not any(source.rglob(name)) and not (ROOT / name).exists()
+    ] == []

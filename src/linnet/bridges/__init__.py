@@ -47,8 +47,8 @@ def _arrow_array(self: Any, type: Any = None) -> Any:
 
 def _arrow_stream(self: Any, requested_schema: Any = None) -> Any:
     """What other libraries of Arrow's ask for: a stream of arrays, one for each tile."""
-    made = import_module("linnet.bridges.arrow_columns").to_arrow(self)
-    return made.__arrow_c_stream__(requested_schema)
+    table = import_module("linnet.bridges.arrow_columns").to_arrow(self)
+    return table.__arrow_c_stream__(requested_schema)
 
 
 FOREIGN.update({package: _converter(module) for package, module in _CONVERTERS.items()})

@@ -61,8 +61,8 @@ def _rows(values: Any, dtype: np.dtype[Any], start: int, stop: int) -> NDArray[A
     import pyarrow as pa
 
     part = values.slice(start, stop - start)
-    found = part.to_numpy() if isinstance(part, pa.ChunkedArray) else part.to_numpy(zero_copy_only=False)
-    return found.astype(dtype, copy=False)
+    rows = part.to_numpy() if isinstance(part, pa.ChunkedArray) else part.to_numpy(zero_copy_only=False)
+    return rows.astype(dtype, copy=False)
 
 
 # ---- out
@@ -117,8 +117,8 @@ def _tiles(array: Any) -> list[NDArray[Any]]:
     """All tiles, computed in one run, each in memory of its own."""
     from linnet.arrays.namespace import compute
 
-    made = compute(*array.blocks.ravel())
-    return [made] if isinstance(made, np.ndarray) else list(made)
+    values = compute(*array.blocks.ravel())
+    return [values] if isinstance(values, np.ndarray) else list(values)
 
 
 def whole(x: Any, kind: Any) -> Any:

@@ -131,10 +131,10 @@ class _Before(Wrapper):
     axis: int
 
     def __call__(self, nest: Any) -> Any:
-        found = [np.full_like(nest[0], self.ident)]
+        blocks = [np.full_like(nest[0], self.ident)]
         for tile in nest[:-1]:
-            found.append(self.function(found[-1], tile))
-        return np.concatenate(found, axis=self.axis)
+            blocks.append(self.function(blocks[-1], tile))
+        return np.concatenate(blocks, axis=self.axis)
 
 
 def _with(layout: Layout, axis: int, edges: Boundaries) -> Layout:

@@ -94,18 +94,18 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
     def compute(self, *data: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The values of all arrays among the arguments, computed in one run; other arguments as they are."""
         places = [place for place, each in enumerate(data) if isinstance(each, ArrayBase)]
-        found = list(data)
+        results = list(data)
         for place, value in zip(places, computed([data[place].__node__ for place in places]), strict=True):
-            found[place] = value.copy() if value.base is not None or not value.flags.writeable else value
-        return tuple(found)
+            results[place] = value.copy() if value.base is not None or not value.flags.writeable else value
+        return tuple(results)
 
     def persist(self, *data: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The arrays among the arguments computed and kept in tiles; other arguments as they are."""
         places = [place for place, each in enumerate(data) if isinstance(each, ArrayBase)]
-        found = list(data)
+        results = list(data)
         for place, node in zip(places, persisted([data[place].__node__ for place in places]), strict=True):
-            found[place] = wrap(node)
-        return tuple(found)
+            results[place] = wrap(node)
+        return tuple(results)
 
     def store(self, sources: Any, targets: Any, **kwargs: Any) -> Any:
         """Write arrays into objects that take `target[slices] = tile`, a tile at a time."""
@@ -155,13 +155,15 @@ class LinnetManager(ChunkManagerEntrypoint[Any]):
     ) -> Any:
         """A function on each tile."""
         dropped, added = (() if each is None else each for each in (drop_axis, new_axis))
-        given = {name: value for name, value in kwargs.items() if name not in _DASKS}
-        return map_blocks(func, *args, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, **given)
+        keywords = {name: value for name, value in kwargs.items() if name not in _DASKS}
+        return map_blocks(
+            func, *args, dtype=dtype, chunks=chunks, drop_axis=dropped, new_axis=added, **keywords
+        )
 
     def blockwise(self, func: Callable[..., Any], out_ind: Iterable[Any], *args: Any, **kwargs: Any) -> Any:
         """A function on tiles whose axes are named."""
-        given = {name: value for name, value in kwargs.items() if name not in ("name", "token")}
-        return blockwise(func, out_ind, *args, **given)
+        keywords = {name: value for name, value in kwargs.items() if name not in ("name", "token")}
+        return blockwise(func, out_ind, *args, **keywords)
 
     def apply_gufunc(
         self, func: Callable[..., Any], signature: str, *args: Any, allow_rechunk: bool = False, **kwargs: Any

@@ -91,10 +91,10 @@ def grouped(groups: Sequence[int], longest: int) -> tuple[int, ...]:
     >>> grouped([3, 2, 4, 9, 1], longest=6)
     (5, 4, 9, 1)
     """
-    found: list[int] = []
+    lengths: list[int] = []
     for size in groups:
-        if found and found[-1] + size <= longest:
-            found[-1] += size
+        if lengths and lengths[-1] + size <= longest:
+            lengths[-1] += size
         elif size:
-            found.append(size)
-    return tuple(found)
+            lengths.append(size)
+    return tuple(lengths)

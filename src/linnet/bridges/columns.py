@@ -44,10 +44,10 @@ class _SideBySide:
 
     def __call__(self, box: Box) -> NDArray[Any]:
         down, across = box
-        found = np.empty((down.stop - down.start, across.stop - across.start), self.dtype)
+        block = np.empty((down.stop - down.start, across.stop - across.start), self.dtype)
         for place, column in enumerate(self.columns[across]):
-            found[:, place] = column.values(down.start, down.stop)
-        return found
+            block[:, place] = column.values(down.start, down.stop)
+        return block
 
 
 def line(column: Column, rows: int, chunks: Any) -> Any:

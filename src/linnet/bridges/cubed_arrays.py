@@ -52,8 +52,8 @@ def converted(obj: Any, chunks: Any) -> Any:
 
     if not isinstance(obj, cubed.Array):
         return None
-    made = from_boxes(_Computed(obj), from_chunks(obj.chunks), obj.dtype)
-    return wrap(recut_as(made.__node__, chunks))
+    tiled = from_boxes(_Computed(obj), from_chunks(obj.chunks), obj.dtype)
+    return wrap(recut_as(tiled.__node__, chunks))
 
 
 def to_cubed(x: Any, spec: Any = None) -> Any:

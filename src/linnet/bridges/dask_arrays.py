@@ -55,13 +55,13 @@ class _Blocks:
 
 def _places(sizes: tuple[int, ...]) -> dict[int, int]:
     """The number of the block that starts at a position; empty blocks have none, unless all are empty."""
-    found: dict[int, int] = {}
+    places: dict[int, int] = {}
     start = 0
     for number, size in enumerate(sizes):
-        if size or not found:
-            found[start] = number
+        if size or not places:
+            places[start] = number
         start += int(size)
-    return found
+    return places
 
 
 def _get() -> Any:

@@ -52,13 +52,13 @@ def _rows(values: Any, dtype: np.dtype[Any], start: int, stop: int) -> NDArray[A
 def _dtype(name: str, values: Any) -> np.dtype[Any]:
     import pandas as pd
 
-    given = values.dtype
-    if isinstance(given, pd.DatetimeTZDtype):
-        return np.dtype(f"datetime64[{given.unit}]")  # the same moments, told in UTC
-    if isinstance(given, pd.SparseDtype):
-        given = given.subtype
-    plain = given if isinstance(given, np.dtype) else getattr(given, "numpy_dtype", np.dtype(object))
+    dtype = values.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return np.dtype(f"datetime64[{dtype.unit}]")  # the same moments, told in UTC
+    if isinstance(dtype, pd.SparseDtype):
+        dtype = dtype.subtype
+    plain = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", np.dtype(object))
     if plain.kind not in NUMBERS:
         raise refused(name, values.dtype)
-    masked = not isinstance(given, np.dtype) and bool(values.isna().any())
+    masked = not isinstance(dtype, np.dtype) and bool(values.isna().any())
     return with_missing(plain) if masked else plain

@@ -18,10 +18,10 @@ from linnet.tiles import Layout
 
 def converted(obj: Any, chunks: Any) -> Any:
     """A sparse array or matrix as an array; None if it is none."""
-    found = _coordinates(obj)
-    if found is None:
+    coordinates = _coordinates(obj)
+    if coordinates is None:
         return None
-    coords, data, fill = found
+    coords, data, fill = coordinates
     shape = tuple(int(length) for length in obj.shape)
     layout = chunking.normalized("auto" if chunks is None else chunks, shape, data.dtype)
     return from_boxes(_Dense(layout, coords, data, fill), layout, data.dtype)
@@ -68,7 +68,7 @@ class _Dense:
         place = [edges.index(side.start) for edges, side in zip(self._edges, box, strict=True)]
         number = int(np.ravel_multi_index(place, self._grid)) if place else 0
         share = slice(self._ends[number], self._ends[number + 1])
-        found = np.full([side.stop - side.start for side in box], self._fill, self._data.dtype)
+        block = np.full([side.stop - side.start for side in box], self._fill, self._data.dtype)
         inside = tuple(line[share] - side.start for line, side in zip(self._coords, box, strict=True))
-        found[inside] = self._data[share] if inside else self._data[:1].sum()
-        return found
+        block[inside] = self._data[share] if inside else self._data[:1].sum()
+        return block

@@ -67,9 +67,9 @@ def _for_our_arrays(theirs: Any, ours: Any, array_of: Callable[[Any], Any]) -> A
     @functools.wraps(theirs)
     def either(first: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(array_of(first), ArrayBase):
-            found = ours(first, *args, **kwargs)
-            if found is not NotImplemented:
-                return found
+            result = ours(first, *args, **kwargs)
+            if result is not NotImplemented:
+                return result
         return theirs(first, *args, **kwargs)
 
     return either
@@ -142,13 +142,13 @@ def _date_field(values: Any, name: str, dtype: Any) -> Any:
 
 def _numbers(tile: NDArray[Any], name: str, dtype: np.dtype[Any]) -> Any:
     """A field of the times in a tile."""
-    found = accessor_dt._access_through_series(tile, name)
-    if dtype.kind in "iu" and found.dtype.kind == "f":
+    numbers = accessor_dt._access_through_series(tile, name)
+    if dtype.kind in "iu" and numbers.dtype.kind == "f":
         raise ValueError(
             f"the times hold NaT, for which there is no {name}: where() and fillna() give them one, or "
             "load() the times first, and their fields are NaN there"
         )
-    return found.astype(dtype, copy=False)
+    return numbers.astype(dtype, copy=False)
 
 
 def _rounded(values: Any, name: str, freq: str) -> Any:
@@ -163,19 +163,19 @@ def _by_blocks(theirs: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(theirs)
     def map_blocks(func: Any, obj: Any, args: Any = (), kwargs: Any = None, template: Any = None) -> Any:
-        given = (obj, *args) if isinstance(args, tuple | list) else (obj,)
-        if not any(map(_holds_ours, given)):
+        arguments = (obj, *args) if isinstance(args, tuple | list) else (obj,)
+        if not any(map(_holds_ours, arguments)):
             return theirs(func, obj, args, kwargs, template)
         for name, value in kwargs.items() if isinstance(kwargs, Mapping) else ():
             if _holds_ours(value):
                 raise TypeError(
                     f"map_blocks cuts its args into blocks, not its kwargs: give {name!r} in args"
                 )
-        blocks = [_with_arrays(each, _to_dask) for each in given]
+        blocks = [_with_arrays(each, _to_dask) for each in arguments]
         like = _with_arrays(template, _to_dask)
         with xarray.set_options(chunk_manager="dask"):  # what is not in blocks yet is cut by Dask, too
-            found = theirs(func, blocks[0], blocks[1:] or args, kwargs, like)
-        return _with_arrays(found, _from_dask)
+            result = theirs(func, blocks[0], blocks[1:] or args, kwargs, like)
+        return _with_arrays(result, _from_dask)
 
     return map_blocks
 

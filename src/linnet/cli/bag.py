@@ -45,17 +45,17 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Price and time with quantiles, before anything is paid."""
-    made, fleet = read_bag(file)
-    found = made.plan(fleet, hours=hours)
-    typer.echo(_json(_plan_facts(found)) if as_json else found)
+    bag_of_file, fleet = read_bag(file)
+    prices = bag_of_file.plan(fleet, hours=hours)
+    typer.echo(_json(_plan_facts(prices)) if as_json else prices)
 
 
 @bag.command()
 def run(file: File, folder: InFolder = None) -> None:
     """Run it here until every job has its row; a bag that was run before goes on."""
-    made, fleet = read_bag(file, folder)
-    typer.echo(f"bag in {made.folder}")
-    _finish(made.run(fleet, progress=_show))
+    bag_of_file, fleet = read_bag(file, folder)
+    typer.echo(f"bag in {bag_of_file.folder}")
+    _finish(bag_of_file.run(fleet, progress=_show))
 
 
 @bag.command()
@@ -75,8 +75,8 @@ def status(folder: Folder, as_json: AsJson = False) -> None:
     """Progress, cost so far, what is left to pay and to wait, and the risk of the deadline."""
     from linnet.fleet import Bag
 
-    found = Bag.open(folder).status()
-    typer.echo(_json(_status_facts(found)) if as_json else found)
+    now = Bag.open(folder).status()
+    typer.echo(_json(_status_facts(now)) if as_json else now)
 
 
 @bag.command()
@@ -110,9 +110,9 @@ def cancel(folder: Folder) -> None:
     """Stop its jobs and give its servers back; rows stay, and `resume` goes on."""
     from linnet.fleet import Bag
 
-    found = Bag.open(folder)
-    found.cancel()
-    typer.echo("the bag was told to end" if found.storage.is_run() else found.status(estimate=False))
+    opened = Bag.open(folder)
+    opened.cancel()
+    typer.echo("the bag was told to end" if opened.storage.is_run() else opened.status(estimate=False))
 
 
 def _json(data: Any) -> str:
@@ -125,24 +125,24 @@ def _json(data: Any) -> str:
 def _plan_facts(plan: Plan) -> dict[str, Any]:
     """Quantiles of everything, and the same for what it is compared with."""
     spreads = {"dollars": plan.cost, "hours": plan.hours, "preemptions": plan.preemptions, "done": plan.done}
-    found: dict[str, Any] = {"jobs": plan.jobs, "deadline": plan.deadline, "budget": plan.budget}
+    facts: dict[str, Any] = {"jobs": plan.jobs, "deadline": plan.deadline, "budget": plan.budget}
     for name, spread in spreads.items():
         quantiles = {str(q): spread.quantile(q) for q in (0.1, 0.5, 0.9)}
-        found[name] = {"mean": spread.mean, **quantiles}
-    found["deadline_risk"] = plan.deadline_risk
+        facts[name] = {"mean": spread.mean, **quantiles}
+    facts["deadline_risk"] = plan.deadline_risk
     for name in ("on_demand", "restart_always", "no_preemption"):
         other: Plan | None = getattr(plan, name)
         if other is not None:
-            found[name] = {"dollars": other.cost.mean, "hours": other.hours.mean}
-    return found
+            facts[name] = {"dollars": other.cost.mean, "hours": other.hours.mean}
+    return facts
 
 
 def _status_facts(now: Status) -> dict[str, Any]:
     names = ("state", "jobs", "done", "failed", "dropped", "stopped", "running", "waiting", "preemptions")
-    found: dict[str, Any] = {name: getattr(now, name) for name in (*names, "servers", "hours", "deadline")}
+    facts: dict[str, Any] = {name: getattr(now, name) for name in (*names, "servers", "hours", "deadline")}
     left = None if now.estimate is None else _plan_facts(now.estimate)
     return {
-        **found,
+        **facts,
         "dollars": now.cost,
         "reasons": list(now.reasons),
         "left": left,
@@ -165,28 +165,28 @@ def read_bag(path: Path, folder: Path | None = None) -> tuple[Bag, Fleet]:
     from linnet.errors import FormatError
     from linnet.fleet import Bag, Fleet, Local
 
-    given = _read(path)
-    command = given.pop("command", None) or given.pop("function", None)
+    keywords = _read(path)
+    command = keywords.pop("command", None) or keywords.pop("function", None)
     if command is None:
         raise FormatError(f"{path}: `command` is missing, a line with {{name}} for parameters, or `function`")
-    if "jobs" in given and "parameters" in given:
+    if "jobs" in keywords and "parameters" in keywords:
         raise FormatError(f"{path} has both `jobs` and `parameters`; one of them says what to run")
-    parameters = given.pop("jobs", None) or _axes(given.pop("parameters", {}), path)
-    described = given.pop("fleet", None)
-    place = folder or given.pop("folder", None) or path.with_suffix(".bag")
-    given.pop("folder", None)
+    parameters = keywords.pop("jobs", None) or _axes(keywords.pop("parameters", {}), path)
+    described = keywords.pop("fleet", None)
+    place = folder or keywords.pop("folder", None) or path.with_suffix(".bag")
+    keywords.pop("folder", None)
     try:
-        made = Bag(command, parameters, folder=place, **given)
+        bag_of_file = Bag(command, parameters, folder=place, **keywords)
     except TypeError as error:
         raise FormatError(f"{path}: {error}") from None
-    return made, Fleet([Local()]) if described is None else _fleet(described, path)
+    return bag_of_file, Fleet([Local()]) if described is None else _fleet(described, path)
 
 
 def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
     from linnet.errors import FormatError
     from linnet.fleet import span
 
-    found: dict[str, Any] = {}
+    ranges: dict[str, Any] = {}
     for name, value in axes.items():
         if isinstance(value, dict):
             kind, numbers = next(iter(value.items())) if len(value) == 1 else ("", None)
@@ -196,8 +196,8 @@ def _axes(axes: dict[str, Any], path: Path) -> dict[str, Any]:
                     "{log_span: [1, 100, 5]} or {range: [0, 10]} is expected"
                 )
             value = range(*numbers) if kind == "range" else span(*numbers, log=kind == "log_span")
-        found[name] = value
-    return found
+        ranges[name] = value
+    return ranges
 
 
 def _fleet(described: dict[str, Any], path: Path) -> Fleet:
@@ -213,8 +213,8 @@ def _fleet(described: dict[str, Any], path: Path) -> Fleet:
         )
     model = None
     if "lifetimes" in described:
-        given = described["lifetimes"]
-        data: dict[str, Any] = {"path": given} if isinstance(given, str) else dict(given)
+        lifetimes = described["lifetimes"]
+        data: dict[str, Any] = {"path": lifetimes} if isinstance(lifetimes, str) else dict(lifetimes)
         law = data.pop("law", None)
         model = Lifetimes.from_csv(path.parent / data.pop("path"), **data).fit(law)
     prices = Catalogue.from_csv(path.parent / described["prices"]) if "prices" in described else None
@@ -237,18 +237,18 @@ def _read(path: Path) -> dict[str, Any]:
         raise FileMissingError(f"there is no file {path}") from None
     try:
         if path.suffix == ".json":
-            found = json.loads(text)
+            data = json.loads(text)
         else:
             try:
                 import yaml
             except ImportError as error:
                 raise missing_extra("reading YAML (JSON needs nothing)", "PyYAML", "yaml") from error
             try:
-                found = yaml.safe_load(text)
+                data = yaml.safe_load(text)
             except yaml.YAMLError as error:
                 raise ValueError(str(error)) from error
     except ValueError as error:
         raise FormatError(f"{path} cannot be read: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise FormatError(f"{path} must have names with values, `command` among them")
-    return found
+    return data

@@ -47,7 +47,7 @@ def demo(
     free = machine.free_memory()
     chosen = sizing.choose(size, tile, available_cores(), free)
     bound = kriging.weights.bind(N=chosen.tiles)
-    given = kriging.inputs(chosen.size, chosen.tile)
+    inputs = kriging.inputs(chosen.size, chosen.tile)
     _say(
         "Linnet runs array programs on computers that come and go. This demonstration fits a Gaussian "
         "process to points of a map, as one does for ore, rain or noise. Processes of this machine play "
@@ -66,7 +66,7 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="linnet-demo-") as folder:
         launcher = Processes()
         job = submit(
-            bound, given, store=folder, workers=count, launcher=launcher, limits=limits, options=options
+            bound, inputs, store=folder, workers=count, launcher=launcher, limits=limits, options=options
         )
         with job:
             _line("job", f"{count} worker processes; watch with: linnet top '{job.address}'")
@@ -79,20 +79,20 @@ def demo(
             rate = chosen.size**3 / 3 / seconds / 1e9
             words = f"{len(killer.marks)} times most workers killed, {killer.killed} in all"
             _line("finished", f"in {seconds:.2f} s ({rate:.1f} GFLOP/s), {words}")
-            found = job.result()["W"]
-            residual, limit = kriging.residual(given, found)
+            weights = job.result()["W"]
+            residual, limit = kriging.residual(inputs, weights)
             _line("verified", f"|Aw - z| / (|A||w| + |z|) = {residual:.1e}, must be below {limit:.1e}")
             notes = [("verified", f"residual {residual:.1e}, must be below {limit:.1e}")]
             same = True
             if kill and killer.killed:
                 undisturbed = submit(
-                    bound, given, store=folder, workers=count, launcher=Processes(), limits=limits,
+                    bound, inputs, store=folder, workers=count, launcher=Processes(), limits=limits,
                     options=options,
                 )  # fmt: skip
                 with undisturbed:
                     undisturbed.wait()
                     calm = undisturbed.progress().seconds
-                    same = np.array_equal(undisturbed.result()["W"].to_numpy(), found.to_numpy())
+                    same = np.array_equal(undisturbed.result()["W"].to_numpy(), weights.to_numpy())
                     undisturbed.delete()
                 text = f"a run that nobody disturbed took {calm:.2f} s and gave " + (
                     "the same bits" if same else "OTHER BITS"

@@ -35,9 +35,9 @@ def doctor(
     """Show what is installed here, what each extra would add, and whether the parts work."""
     sections = (_machine, _packages, _extras, _blas, _kernels, _compiled, _scratch)
     if as_json:
-        found = [each for section in sections for each in section()]
-        broken = any(each.fault for each in found)
-        typer.echo(json.dumps({"works": not broken, "findings": [asdict(each) for each in found]}, indent=1))
+        lines = [each for section in sections for each in section()]
+        broken = any(each.fault for each in lines)
+        typer.echo(json.dumps({"works": not broken, "findings": [asdict(each) for each in lines]}, indent=1))
         raise typer.Exit(int(broken))
     faults, slow = 0, False
     for section in sections:
@@ -72,13 +72,13 @@ def requirements() -> dict[str | None, list[str]]:
     """Names of the packages Linnet asks for: under None the core's, and those of each extra."""
     from importlib.metadata import metadata, requires
 
-    found: dict[str | None, list[str]] = {None: []}
-    found.update({extra: [] for extra in metadata(DISTRIBUTION).get_all("Provides-Extra") or []})
+    packages: dict[str | None, list[str]] = {None: []}
+    packages.update({extra: [] for extra in metadata(DISTRIBUTION).get_all("Provides-Extra") or []})
     for line in requires(DISTRIBUTION) or []:
         matched = _REQUIREMENT.match(line)
         if matched:
-            found.setdefault(matched["extra"], []).append(matched["name"])
-    return found
+            packages.setdefault(matched["extra"], []).append(matched["name"])
+    return packages
 
 
 def _version(package: str) -> str | None:
@@ -92,8 +92,8 @@ def _version(package: str) -> str | None:
 
 def _packages() -> Iterator[Finding]:
     for package in [DISTRIBUTION, *requirements()[None]]:
-        found = _version(package)
-        yield Finding(package, found or f"missing; pip install {DISTRIBUTION}", fault=found is None)
+        version = _version(package)
+        yield Finding(package, version or f"missing; pip install {DISTRIBUTION}", fault=version is None)
     if _version("linnet") is not None:
         yield Finding(
             "linnet",

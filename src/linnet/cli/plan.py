@@ -39,8 +39,8 @@ def plan(
     from linnet.planning.cluster import Cluster
     from linnet.session import init
 
-    given: dict[str, Any] = {} if memory is None else {"memory": memory}
-    cluster = Cluster(nodes=nodes, workers=workers or available_cores(), **given)
+    budget: dict[str, Any] = {} if memory is None else {"memory": memory}
+    cluster = Cluster(nodes=nodes, workers=workers or available_cores(), **budget)
     sys.argv = [str(script), *(arguments or [])]
     sys.path.insert(0, str(script.resolve().parent))
     engine = Planning(cluster, as_json)

@@ -37,13 +37,13 @@ def provision(
 
     policy = provisioner.Policy(most=max(workers, most or workers), least=workers)
     limits = Limits(timeout=timeout)
-    made = make_launcher(launcher)
+    starter = make_launcher(launcher)
     parts, spec = reopened(address)
     try:
         check_imports(spec, allow or ())
         check_files(spec.program, allow_files or ())
         if once:
-            seen = provisioner.provision(parts, made, policy, limits, allow or (), allow_files or ())
+            seen = provisioner.provision(parts, starter, policy, limits, allow or (), allow_files or ())
             typer.echo(
                 f"{seen.started} workers started, {seen.workers + seen.started} in all; "
                 f"the job is {parts.ledger.status().state}"
@@ -54,7 +54,7 @@ def provision(
     with attach(
         address,
         workers=policy,
-        launcher=made,
+        launcher=starter,
         limits=limits,
         imports=allow or (),
         files=allow_files or (),

@@ -54,14 +54,14 @@ def run(
         name = engine or ("threads" if rank is None else "mpi")
         if rank is not None and name != "mpi":
             raise InputError(f"--engine {name} under mpiexec: every rank would run the script; use mpi")
-        made: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
+        chosen: Any = make_engine(name, workers=workers, memory=memory, checkpoint=checkpoint)
         stack.enter_context(_watched(progress, report, str(script)))
-        stack.callback(made.close)
-        watched: Any = Watched(made)
+        stack.callback(chosen.close)
+        watched: Any = Watched(chosen)
         stack.callback(init(watched).close)  # for all threads of the script
         run_to_its_end(script)
         if checkpoint is not None:
-            made.forget()
+            chosen.forget()
 
 
 def run_to_its_end(script: Path) -> None:

@@ -50,13 +50,13 @@ def choose(size: int | None, tile: int | None, workers: int, free: int) -> Sizin
         by_memory = int((free * _SHARE / 8) ** 0.5)
         # Whole tiles, and enough rows to be worth factorising, on the smallest machine too.
         size = max(1024, min(by_time, by_memory, 40_000) // 512 * 512)
-    made = Sizing(size, tile or max(64, min(512, size // 16 // 64 * 64)))
-    if made.bytes > free:
+    sizing = Sizing(size, tile or max(64, min(512, size // 16 // 64 * 64)))
+    if sizing.bytes > free:
         raise InputError(
-            f"a matrix of {size:,} rows and its factor need {human(made.bytes)}, and {human(free)} is free; "
-            "choose a smaller --size"
+            f"a matrix of {size:,} rows and its factor need {human(sizing.bytes)}, "
+            f"and {human(free)} is free; choose a smaller --size"
         )
-    return made
+    return sizing
 
 
 def speed(workers: int) -> float:

@@ -92,18 +92,18 @@ class Shown:
         >>> job.details()
         ['5.0 tasks/s', '3.0 MB written', '2 workers', '30.0 s left']
         """
-        found: list[str] = []
+        words: list[str] = []
         if self.rate:
-            found.append(f"{self.rate:,.0f} tasks/s" if self.rate >= 100 else f"{self.rate:.1f} tasks/s")
+            words.append(f"{self.rate:,.0f} tasks/s" if self.rate >= 100 else f"{self.rate:.1f} tasks/s")
         if self.read:
-            found.append(f"{short_bytes(self.read)} read")
+            words.append(f"{short_bytes(self.read)} read")
         if self.written:
-            found.append(f"{short_bytes(self.written)} written")
-        found.append(f"{self.workers} worker{'s' if self.workers != 1 else ''}")
+            words.append(f"{short_bytes(self.written)} written")
+        words.append(f"{self.workers} worker{'s' if self.workers != 1 else ''}")
         if self.memory:
-            found.append(f"{short_bytes(self.memory)} of memory")
+            words.append(f"{short_bytes(self.memory)} of memory")
         if self.dollars:
-            found.append(f"{self.dollars:.4g} dollars")
+            words.append(f"{self.dollars:.4g} dollars")
         if self.left is not None and self.done < self.tasks:
-            found.append(f"{short_time(self.left)} left")
-        return found
+            words.append(f"{short_time(self.left)} left")
+        return words

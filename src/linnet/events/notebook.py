@@ -28,8 +28,8 @@ def in_notebook() -> bool:
     False
     """
     shell = sys.modules.get("IPython")
-    found = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
-    return type(found).__name__ == "ZMQInteractiveShell"
+    shell_of_now = shell.get_ipython() if shell is not None and hasattr(shell, "get_ipython") else None
+    return type(shell_of_now).__name__ == "ZMQInteractiveShell"
 
 
 class NotebookProgress:

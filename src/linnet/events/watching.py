@@ -55,12 +55,12 @@ class RunSink:
     @property
     def wanted(self) -> frozenset[type[Event]]:
         """The kinds of event that somebody listens to."""
-        given = frozenset[type[Event]]() if self._given is None else self._given.wanted
+        of_user = frozenset[type[Event]]() if self._given is None else self._given.wanted
         seen = self._seen
         tiles = bool(_recording)
-        if seen is None or seen[0] is not given or seen[1] is not WATCH.wanted or seen[2] is not tiles:
-            self._seen = seen = (given, WATCH.wanted, tiles)
-            self._wanted = (_OF_TILES if tiles else self._own) | given | seen[1]
+        if seen is None or seen[0] is not of_user or seen[1] is not WATCH.wanted or seen[2] is not tiles:
+            self._seen = seen = (of_user, WATCH.wanted, tiles)
+            self._wanted = (_OF_TILES if tiles else self._own) | of_user | seen[1]
         return self._wanted
 
     @property

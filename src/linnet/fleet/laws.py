@@ -33,6 +33,7 @@ _FIRST, _LAST, _PANEL = -20.0, 25.0, 0.02
 """Integrals are taken over log time, in panels: heavy tails and steep beginnings are alike there."""
 
 
+@dataclass(frozen=True)
 class Law(ABC):
     """How long servers live. Subclasses are frozen dataclasses, their fields the parameters."""
 

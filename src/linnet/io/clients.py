@@ -53,9 +53,9 @@ def _from_environment(scheme: str) -> dict[str, str]:
     service = next((name for start, name in _SERVICES.items() if scheme.startswith(start)), None)
     if service is None:
         return {}
-    found = {name: os.environ.get(f"{service}_{name.upper()}") for name in _CLIENT}
-    found["root_certificate"] = os.environ.get("AWS_CA_BUNDLE") if service == "AWS" else None
-    return {name: value for name, value in found.items() if value}
+    settings = {name: os.environ.get(f"{service}_{name.upper()}") for name in _CLIENT}
+    settings["root_certificate"] = os.environ.get("AWS_CA_BUNDLE") if service == "AWS" else None
+    return {name: value for name, value in settings.items() if value}
 
 
 def _client_value(name: str, value: Any) -> Any:

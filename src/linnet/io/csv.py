@@ -154,10 +154,10 @@ def survey(
         then = data[np.minimum(begins + 1, len(data) - 1)]
         empty = (after == 10) | ((after == 13) & (then == 10)) | (begins >= len(data))
         for state in (0, 1):
-            found = begins[(inside == bool(state)) & ~empty]
-            counts[state] += len(found)
-            if firsts[state] < 0 and len(found):
-                firsts[state] = start - 1 + int(found[0])
+            starts = begins[(inside == bool(state)) & ~empty]
+            counts[state] += len(starts)
+            if firsts[state] < 0 and len(starts):
+                firsts[state] = start - 1 + int(starts[0])
     return np.array([[quotes, counts[0], firsts[0], counts[1], firsts[1]]], np.int64)
 
 
@@ -171,24 +171,24 @@ def _plain_rows(data: Tile, body: int, start: int, returns: bool) -> tuple[int, 
         if returns:
             then = data[low + 2 : high + 2]
             begins[: len(then)] &= (after[: len(then)] != 13) | (then != 10)
-        found = int(np.count_nonzero(begins))
-        if found and first < 0:
+        rows = int(np.count_nonzero(begins))
+        if rows and first < 0:
             first = start + low + int(begins.argmax())
-        count += found
+        count += rows
     return count, first
 
 
 def ranges(surveys: Tile, size: int) -> list[tuple[int, int, int, int]]:
     """The rows of each range: bytes from and to, the number of the first row, and how many there are."""
-    quotes, found, total = 0, [], 0
+    quotes, starts, total = 0, [], 0
     for marks, outer, outer_first, inner, inner_first in surveys.tolist():
         count, first = (inner, inner_first) if quotes % 2 else (outer, outer_first)
         if count:
-            found.append((first, total, count))
+            starts.append((first, total, count))
             total += count
         quotes += marks
-    ends = [*(first for first, _, _ in found), size][1:]
-    return [(first, end, row, count) for (first, row, count), end in zip(found, ends, strict=True)]
+    ends = [*(first for first, _, _ in starts), size][1:]
+    return [(first, end, row, count) for (first, row, count), end in zip(starts, ends, strict=True)]
 
 
 # ---- rows
@@ -270,7 +270,7 @@ def settled_types(head: Head, columns: tuple[int, ...], dtypes: Sequence[np.dtyp
 def natural_dtypes(head: Head, columns: Sequence[int]) -> list[np.dtype[Any]]:
     """The dtype of each column, as its first rows tell; one that is empty there counts as floats."""
     known = {"int64": "i8", "bool": "?", "date32[day]": "M8[s]"}
-    found: list[np.dtype[Any]] = []
+    dtypes: list[np.dtype[Any]] = []
     for column in columns:
         kind = head.types[column]
         if kind in _TEXT:
@@ -280,26 +280,26 @@ def natural_dtypes(head: Head, columns: Sequence[int]) -> list[np.dtype[Any]]:
                 + (f"leave it out: columns={others!r}" if others else "and so do all others")
             )
         if kind.startswith("timestamp"):
-            found.append(np.dtype(f"M8[{kind[10:].split(']')[0].split(',')[0]}]"))
+            dtypes.append(np.dtype(f"M8[{kind[10:].split(']')[0].split(',')[0]}]"))
         else:
-            found.append(np.dtype(known.get(kind, "f8")))
-    return found
+            dtypes.append(np.dtype(known.get(kind, "f8")))
+    return dtypes
 
 
 def positions(head: Head, columns: Any) -> tuple[int, ...]:
     """Columns that a user names, or counts."""
     if columns is None:
         return tuple(range(len(head.names)))
-    found: list[int] = []
+    numbers: list[int] = []
     for each in [columns] if isinstance(columns, str | int) else list(columns):
         if isinstance(each, str) and head.names.count(each) == 1:
-            found.append(head.names.index(each))
+            numbers.append(head.names.index(each))
         elif not isinstance(each, str) and -len(head.names) <= each < len(head.names):
-            found.append(int(each) % len(head.names))
+            numbers.append(int(each) % len(head.names))
         else:
             twice = isinstance(each, str) and each in head.names
             problem = "occurs several times; give its number" if twice else "is not there"
             raise InputError(
                 f"column {each!r} {problem} in {head.place}; it has {', '.join(map(repr, head.names[:20]))}"
             )
-    return tuple(found)
+    return tuple(numbers)

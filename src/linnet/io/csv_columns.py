@@ -50,9 +50,9 @@ class Dialect:
 
     def __post_init__(self) -> None:
         for name in ("delimiter", "quote", "decimal"):
-            given = getattr(self, name)
-            if not isinstance(given, str) or len(given.encode()) != 1:
-                raise InputError(f"{name}={given!r}: give one ASCII character")
+            character = getattr(self, name)
+            if not isinstance(character, str) or len(character.encode()) != 1:
+                raise InputError(f"{name}={character!r}: give one ASCII character")
 
     def values(self) -> tuple[Any, ...]:
         """As attributes of a kernel."""

@@ -49,12 +49,12 @@ def counted(source: Bytes, start: int, stop: int, quote: str, *, begins: bool) -
         own = int(begins and at == start)  # a line end of our own before the first row
         room[:own] = 10
         size = own + read(room[own : body + 2], at - 1 + own)
-        found, place = compiled.rows_of(library, room[:size], body, quote)
-        if found < 0:
+        rows_of_range, place = compiled.rows_of(library, room[:size], body, quote)
+        if rows_of_range < 0:
             return None
-        if found and not rows:
+        if rows_of_range and not rows:
             first = at - 1 + place
-        rows += found
+        rows += rows_of_range
     return rows, first
 
 
@@ -103,8 +103,8 @@ def _reader(source: Bytes, start: int, stop: int) -> Callable[[Tile, int], int]:
     text = np.frombuffer(source.read(start, stop), np.uint8)  # one request, however many pieces
 
     def taken(room: Tile, at: int) -> int:
-        found = text[at - start : at - start + len(room)]
-        room[: len(found)] = found
-        return len(found)
+        piece = text[at - start : at - start + len(room)]
+        room[: len(piece)] = piece
+        return len(piece)
 
     return taken

@@ -70,15 +70,15 @@ def _alone(place: Place, mode: str) -> Iterator[Any]:
 
 def _data_set(file: Any, place: Place, name: str) -> Any:
     h5py = library()
-    found = file.get(name)
-    if not isinstance(found, h5py.Dataset):
+    data_set = file.get(name)
+    if not isinstance(data_set, h5py.Dataset):
         held: list[str] = []
         file.visititems(lambda path, item: held.append(path) if isinstance(item, h5py.Dataset) else None)
-        what = "is a group" if found is not None else "is not there"
+        what = "is a group" if data_set is not None else "is not there"
         raise FileMissingError(
             f"data set {name!r} {what} in {place}; it holds {', '.join(held[:20]) or 'no data set'}"
         )
-    return found
+    return data_set
 
 
 def _version(data: Any) -> str:

@@ -37,11 +37,11 @@ class Journal:
 
     def plan(self) -> dict[str, Any] | None:
         """What an earlier attempt set out to write, if there was one that has not ended."""
-        found = stores.read_if_there(self.folder / _PLAN)
-        if found is None:
+        stored = stores.read_if_there(self.folder / _PLAN)
+        if stored is None:
             return None
         try:
-            plan = json.loads(bytes(found))
+            plan = json.loads(bytes(stored))
         except ValueError:
             plan = None
         if not isinstance(plan, dict):

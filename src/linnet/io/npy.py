@@ -168,8 +168,8 @@ def _read_ranges(
     begins = [offset + start * dtype.itemsize for start in starts]
     if not begins or not size:
         return
-    found = stores.read_ranges(place, begins, size)
-    elements = np.frombuffer(b"".join(map(bytes, found)), dtype)
+    blocks = stores.read_ranges(place, begins, size)
+    elements = np.frombuffer(b"".join(map(bytes, blocks)), dtype)
     if elements.size != into.size:
         raise FormatError(
             f"{place} ended early: {into.size:,} elements were asked for, {elements.size:,} came"

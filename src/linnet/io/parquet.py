@@ -136,30 +136,30 @@ def positions(table: Table, columns: Any) -> tuple[int, ...]:
                 f"columns={list(table.names)!r}"
             )
         return tuple(range(len(table.names)))
-    found: list[int] = []
+    numbers: list[int] = []
     for each in [columns] if isinstance(columns, str) else list(columns):
         if each not in table.names:
             held = "holds what arrays cannot" if each in table.other else "is not there"
             raise InputError(
                 f"column {each!r} {held} in {table.places[0]}; it has {', '.join(map(repr, table.names))}"
             )
-        found.append(table.names.index(each))
-    return tuple(found)
+        numbers.append(table.names.index(each))
+    return tuple(numbers)
 
 
 def ranges(table: Table, row_bytes: int, target: float) -> list[tuple[int, int, int, int]]:
     """Row groups of each tile, up to a number of bytes: the file, groups from and to, and their rows."""
-    found: list[tuple[int, int, int, int]] = []
+    row_groups: list[tuple[int, int, int, int]] = []
     for file, groups in enumerate(table.groups):
         start, rows = 0, 0
         for group, count in enumerate(groups):
             if rows and (rows + count) * row_bytes > target:
-                found.append((file, start, group, rows))
+                row_groups.append((file, start, group, rows))
                 start, rows = group, 0
             rows += count
         if rows:
-            found.append((file, start, len(groups), rows))
-    return found
+            row_groups.append((file, start, len(groups), rows))
+    return row_groups
 
 
 def read(

@@ -149,8 +149,8 @@ def size_and_version(place: Place) -> tuple[int, str]:
     """Bytes of a file or object, and a text that changes when it does."""
     with translated(place, "open"):
         if place.is_local:
-            found = os.stat(place.url)
-            return found.st_size, f"{found.st_mtime_ns:x}-{found.st_size:x}-{found.st_ino:x}"
+            status = os.stat(place.url)
+            return status.st_size, f"{status.st_mtime_ns:x}-{status.st_size:x}-{status.st_ino:x}"
         if web.is_guarded(place):
             return web.size_and_version(place)
         obstore = library()
@@ -202,10 +202,10 @@ def fill(place: Place, room: Any, start: int) -> int:
 
 def _pread(handle: int, size: int, start: int) -> bytes:
     """One call of the system reads at most 2 GB."""
-    found = os.pread(handle, size, start)
-    if len(found) == size or not found:
-        return found
-    parts = [found]
+    data = os.pread(handle, size, start)
+    if len(data) == size or not data:
+        return data
+    parts = [data]
     while (left := size - sum(map(len, parts))) > 0 and (more := os.pread(handle, left, start + size - left)):
         parts.append(more)
     return b"".join(parts)
@@ -261,16 +261,16 @@ class Seekable:
             reach = max(stop, min(self._size, self._at + _BLOCK))
             begin, block = self._at, bytes(read(self._place, self._at, reach)) if reach > self._at else b""
             self._block = (begin, block)
-        found = block[self._at - begin : stop - begin]
-        self._at += len(found)
-        return found
+        data = block[self._at - begin : stop - begin]
+        self._at += len(data)
+        return data
 
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer with the next bytes; returns how many there were."""
         view = memoryview(buffer).cast("B")
-        found = self.read(len(view))
-        view[: len(found)] = found
-        return len(found)
+        data = self.read(len(view))
+        view[: len(data)] = data
+        return len(data)
 
     def seekable(self) -> bool:
         """Always."""
@@ -313,11 +313,11 @@ def listing(place: Place) -> list[str]:
         return []
     with translated(place):
         if place.is_local:
-            found: list[str] = []
+            files: list[str] = []
             for folder, _, names in os.walk(place.url):
                 inner = os.path.relpath(folder, place.url)
-                found += [name if inner == "." else f"{inner}/{name}" for name in names]
-            return sorted(found)
+                files += [name if inner == "." else f"{inner}/{name}" for name in names]
+            return sorted(files)
         obstore = library()
         prefix = f"{place.key}/" if place.key else ""
         return sorted(
@@ -336,8 +336,8 @@ def children(place: Place) -> list[str]:
             return sorted(os.listdir(place.url)) if os.path.isdir(place.url) else []
         obstore = library()
         prefix = f"{place.key}/" if place.key else ""
-        found = obstore.list_with_delimiter(object_store(place), prefix or None)
-        names = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
+        answer = obstore.list_with_delimiter(object_store(place), prefix or None)
+        names = [*answer["common_prefixes"], *(each["path"] for each in answer["objects"])]
         return sorted(name.removeprefix(prefix) for name in names)
 
 

@@ -147,9 +147,9 @@ class _Stream:
     def read(self, size: int = -1) -> bytes:
         while (size < 0 or len(self._left) < size) and (block := next(self._blocks, b"")):
             self._left += block
-        found, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
-        self.taken += len(found)
-        return found
+        data, self._left = (self._left, b"") if size < 0 else (self._left[:size], self._left[size:])
+        self.taken += len(data)
+        return data
 
     def readable(self) -> bool:
         return True

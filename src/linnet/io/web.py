@@ -64,31 +64,31 @@ def read(place: Place, start: int = 0, stop: int | None = None) -> bytes:
     with _answer(place, "GET", ranged) as answer:
         all_of_it = bool(ranged) and answer.status != 206  # the server knows no ranges
         try:
-            found: bytes = answer.read(stop) if all_of_it and stop is not None else answer.read()
+            data: bytes = answer.read(stop) if all_of_it and stop is not None else answer.read()
         except HTTPException as error:
             raise FileError(f"{place} ended early: {error}") from None
-        return found[start:] if all_of_it else found
+        return data[start:] if all_of_it else data
 
 
 def read_ranges(place: Place, starts: Sequence[int], size: int) -> list[bytes]:
     """Several ranges of the same size, in the order they are given, which is that of the file."""
-    found: list[bytes] = []
+    blocks: list[bytes] = []
     first = 0
     while first < len(starts):
         last = first
         while last + 1 < len(starts) and starts[last + 1] - starts[last] - size <= _GAP:
             last += 1
         block = read(place, starts[first], starts[last] + size)
-        found += [block[at - starts[first] :][:size] for at in starts[first : last + 1]]
+        blocks += [block[at - starts[first] :][:size] for at in starts[first : last + 1]]
         first = last + 1
-    return found
+    return blocks
 
 
 def stream(place: Place, block: int) -> Iterator[bytes]:
     """All bytes, some at a time."""
     with _answer(place, "GET") as answer:
-        while found := answer.read(block):
-            yield found
+        while piece := answer.read(block):
+            yield piece
 
 
 # ---- one request
@@ -107,10 +107,10 @@ class _Redirections(HTTPRedirectHandler):
             self._may(newurl)
         except Exception as error:
             raise FileDeniedError(f"{self._place} sends its readers on to another place: {error}") from None
-        made = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if made is not None:
-            made.method = req.get_method()
-        return made
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if request is not None:
+            request.method = req.get_method()
+        return request
 
 
 def _opener(place: Place) -> OpenerDirector:
@@ -132,8 +132,8 @@ def _answer(place: Place, method: str, headers: dict[str, str] | None = None) ->
     opener = _opener(place)
     end, pause = time.monotonic() + _PATIENCE, _PAUSE
     while True:
-        given = {"Accept-Encoding": "identity", **(headers or {})}
-        request = Request(place.url, headers=given, method=method)
+        all_headers = {"Accept-Encoding": "identity", **(headers or {})}
+        request = Request(place.url, headers=all_headers, method=method)
         try:
             return opener.open(request, timeout=_ANSWER)
         except HTTPError as error:

@@ -56,9 +56,9 @@ def metadata_text(place: Place, finished: bool = True) -> str:
     if finished:
         refuse_unfinished(place)
     for name in reversed(_FILES.values()):
-        found = stores.read_if_there(place / name)
-        if found is not None:
-            return _checked(place, name, bytes(found))
+        stored = stores.read_if_there(place / name)
+        if stored is not None:
+            return _checked(place, name, bytes(stored))
     if stores.read_if_there(place / ".zgroup") is not None:
         raise FileError(_group(place))
     names = stores.children(place)
@@ -72,12 +72,12 @@ def metadata_text(place: Place, finished: bool = True) -> str:
 
 def _checked(place: Place, name: str, data: bytes) -> str:
     try:
-        found = json.loads(data)
+        metadata = json.loads(data)
     except ValueError as error:
         raise FormatError(f"{place / name} is damaged: {error}") from error
-    if not isinstance(found, dict):
-        raise FormatError(f"{place / name} is damaged: it holds {type(found).__name__}, not an object")
-    if found.get("node_type") == "group":
+    if not isinstance(metadata, dict):
+        raise FormatError(f"{place / name} is damaged: it holds {type(metadata).__name__}, not an object")
+    if metadata.get("node_type") == "group":
         raise FileError(_group(place))
     return data.decode()
 
@@ -94,9 +94,9 @@ def _group(place: Place) -> str:
 
 def version(text: str) -> str:
     """A text that changes when the metadata does; what people say of an array does not count."""
-    found = json.loads(text)
-    found.pop("attributes", None)
-    return hashlib.sha256(json.dumps(found, sort_keys=True).encode()).hexdigest()[:16]
+    metadata = json.loads(text)
+    metadata.pop("attributes", None)
+    return hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def parsed(place: Place, text: str) -> Chunks:
@@ -105,10 +105,10 @@ def parsed(place: Place, text: str) -> Chunks:
     from zarr.core.metadata.v2 import ArrayV2Metadata
     from zarr.core.metadata.v3 import ArrayV3Metadata
 
-    found = json.loads(text)
+    stored = json.loads(text)
     try:
-        kind = ArrayV2Metadata if found.get("zarr_format") == 2 else ArrayV3Metadata
-        metadata = kind.from_dict(found)
+        kind = ArrayV2Metadata if stored.get("zarr_format") == 2 else ArrayV3Metadata
+        metadata = kind.from_dict(stored)
         chunks = Chunks.of(place, metadata)
     except (ValueError, TypeError, KeyError) as error:
         raise FormatError(f"the metadata of {place} is not what Zarr asks for: {error}") from error
@@ -162,14 +162,14 @@ def planned(
     zarr = library()
     from zarr.storage import MemoryStore
 
-    given = {name: value for name, value in keywords.items() if value is not None}
+    settings = {name: value for name, value in keywords.items() if value is not None}
     store = MemoryStore({})
     try:
-        zarr.create_array(store, shape=shape, dtype=dtype, chunks=chunks, **given)
+        zarr.create_array(store, shape=shape, dtype=dtype, chunks=chunks, **settings)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(
             f"zarr cannot make an array of shape {shape} and {dtype} with "
-            f"{', '.join(f'{k}={v!r}' for k, v in {'chunks': chunks, **given}.items())}: {error}"
+            f"{', '.join(f'{k}={v!r}' for k, v in {'chunks': chunks, **settings}.items())}: {error}"
         ) from error
     files = {name: bytes(buffer.to_bytes()).decode() for name, buffer in store._store_dict.items()}
     name = next(file for file in _FILES.values() if file in files)
@@ -199,8 +199,8 @@ def begin(place: Place, text: str, tiles: str, overwrite: bool, resume: bool) ->
 
 
 def _is_group(place: Place) -> bool:
-    found = stores.read_if_there(place / "zarr.json")
-    return found is not None and b'"group"' in bytes(found)
+    stored = stores.read_if_there(place / "zarr.json")
+    return stored is not None and b'"group"' in bytes(stored)
 
 
 def _refuse_other(place: Place, text: str) -> None:
@@ -214,13 +214,13 @@ def _refuse_other(place: Place, text: str) -> None:
 
 def end(place: Place, text: str, files: Mapping[str, str], root: Place) -> None:
     """Everything is written: make it an array, and the folders above it groups."""
-    found = json.loads(text)
+    metadata = json.loads(text)
     for name, content in files.items():
         stores.write(place / name, content.encode())
     inner = place.url.removeprefix(root.url).strip("/").split("/")[:-1]
     for depth in range(len(inner) + 1 if place != root else 0):
-        _make_group(root / "/".join(inner[:depth]), found["zarr_format"])
-    stores.write(place / _FILES[found["zarr_format"]], text.encode())
+        _make_group(root / "/".join(inner[:depth]), metadata["zarr_format"])
+    stores.write(place / _FILES[metadata["zarr_format"]], text.encode())
     Journal(place).end()
 
 

@@ -200,15 +200,17 @@ def _numcodec(named: dict[str, Any]) -> Any | None:
     """The codec of numcodecs' for one of format 3, if we know it."""
     import numcodecs
 
-    given = named.get("configuration", {})
+    configuration = named.get("configuration", {})
     match named["name"]:
         case "zstd":
-            return numcodecs.Zstd(level=given["level"], checksum=given.get("checksum", False))
+            return numcodecs.Zstd(level=configuration["level"], checksum=configuration.get("checksum", False))
         case "gzip":
-            return numcodecs.GZip(level=given["level"])
+            return numcodecs.GZip(level=configuration["level"])
         case "blosc":
-            shuffle = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}[given["shuffle"]]
-            return numcodecs.Blosc(given["cname"], given["clevel"], shuffle, given.get("blocksize", 0))
+            shuffle = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}[configuration["shuffle"]]
+            return numcodecs.Blosc(
+                configuration["cname"], configuration["clevel"], shuffle, configuration.get("blocksize", 0)
+            )
     return None
 
 

@@ -37,8 +37,8 @@ def routine(name: str, code: str) -> Callable[..., None]:
     """
     modules = [importlib.import_module(f"scipy.linalg.cython_{library}") for library in ("blas", "lapack")]
     symbol = _PREFIX[code] + name
-    found = (module.__pyx_capi__[symbol] for module in modules if symbol in module.__pyx_capi__)
-    capsule: Any = next(found, None)
+    capsules = (module.__pyx_capi__[symbol] for module in modules if symbol in module.__pyx_capi__)
+    capsule: Any = next(capsules, None)
     if capsule is None:
         where = " or ".join(module.__name__ for module in modules)
         raise BlasUnavailableError(f"SciPy does not offer {symbol} in {where}; upgrade SciPy")

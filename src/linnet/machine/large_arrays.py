@@ -146,10 +146,10 @@ def zeros(shape: int | tuple[int, ...], dtype: DTypeLike) -> Array:
     array([[0., 0.],
            [0., 0.]])
     """
-    made, clean = blank(shape, dtype)
+    array, clean = blank(shape, dtype)
     if not clean:
-        made.fill(0)
-    return made
+        array.fill(0)
+    return array
 
 
 def blank(shape: int | tuple[int, ...], dtype: DTypeLike) -> tuple[Array, bool]:

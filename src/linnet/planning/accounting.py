@@ -77,7 +77,7 @@ def _first_need(
     codes = reading * cluster.count + placement.nodes[work.reader]
     wanted_codes = tiles * cluster.count + nodes
     place = np.searchsorted(wanted_codes, codes)
-    found = (place < len(wanted_codes)) & (wanted_codes[np.minimum(place, len(wanted_codes) - 1)] == codes)
+    there = (place < len(wanted_codes)) & (wanted_codes[np.minimum(place, len(wanted_codes) - 1)] == codes)
     first = np.full(len(tiles), work.count, np.int64)
-    np.minimum.at(first, place[found], rank[work.reader[found]])
+    np.minimum.at(first, place[there], rank[work.reader[there]])
     return first

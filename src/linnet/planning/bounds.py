@@ -270,8 +270,8 @@ def _tiles(work: Workload, name: str) -> Numbers:
 def _matrix(work: Workload) -> int | None:
     """The largest input with two axes."""
     sizes = np.bincount(work.tile_array, np.where(work.producer < 0, work.tile_items, 0), len(work.names))
-    found = [k for k, index in enumerate(work.tile_index) if index.shape[1] == 2 and sizes[k] > 0]
-    return max(found, key=sizes.__getitem__, default=None)
+    matrices = [k for k, index in enumerate(work.tile_index) if index.shape[1] == 2 and sizes[k] > 0]
+    return max(matrices, key=sizes.__getitem__, default=None)
 
 
 def _side(work: Workload, array: int) -> int:

@@ -101,14 +101,14 @@ class Calibration:
         kernels = [statement.kernel for statement in work.bound.program.statements]
         moved = _sums(work.tile_bytes, work.read_start, work.read)
         moved += _sums(work.tile_bytes, work.write_start, work.write)
-        made = moved / self.memory
+        seconds = moved / self.memory
         for number, kernel in enumerate(kernels):
             tasks = work.statement == number
             busy = work.flops[tasks] / self._rate(kernel, work.flops[tasks])
             known = kernel in self.rates or kernel in _ALIKE
             # What was measured was measured with its tiles in memory.
-            made[tasks] = busy if known else np.maximum(made[tasks], busy)
-        return made
+            seconds[tasks] = busy if known else np.maximum(seconds[tasks], busy)
+        return seconds
 
     def save(self, path: str | Path) -> None:
         """Write it to a JSON file."""

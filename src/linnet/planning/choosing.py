@@ -92,13 +92,13 @@ def choose(
     elif policy == "auto":
         competition.hold(_candidates(work, cluster))
     else:
-        found = list(FAMILIES[policy](work, cluster))
-        if not found:
+        policies = list(FAMILIES[policy](work, cluster))
+        if not policies:
             raise InputError(
                 f'policy "{policy}" places statements that join two operands, such as a matrix product, and '
                 f'{work.bound.program.name!r} has none; use policy="auto"'
             )
-        competition.hold(found)
+        competition.hold(policies)
     plan = competition.plan()
     plan.placement = with_along(whole, plan.placement)
     return plan
@@ -128,9 +128,9 @@ def _candidates(work: Workload, cluster: Cluster) -> Iterator[Policy]:
     for name, variants in FAMILIES.items():
         if (name == "lshs" and work.count > MOST) or (name == "boxes" and cluster.grid is not None):
             continue
-        found = sorted(variants(work, cluster), key=_unevenness)
-        estimated = bool(found) and isinstance(found[0], _Estimated)
-        yield from islice(found, 1 if work.count > _LARGE and not estimated else None)
+        variants_of_policy = sorted(variants(work, cluster), key=_unevenness)
+        estimated = bool(variants_of_policy) and isinstance(variants_of_policy[0], _Estimated)
+        yield from islice(variants_of_policy, 1 if work.count > _LARGE and not estimated else None)
 
 
 def _unevenness(policy: Policy) -> tuple[int, int]:

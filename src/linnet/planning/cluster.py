@@ -101,12 +101,12 @@ class Cluster:
     ) -> None:
         """`nodes` is how many there are, all with `workers`, `memory` and `flops`; or the nodes."""
         if isinstance(nodes, Sequence):
-            made = tuple(nodes)
-            if not made or {type(node) for node in made} != {Node}:
+            described = tuple(nodes)
+            if not described or {type(node) for node in described} != {Node}:
                 raise InputError(f"nodes={nodes!r}: give a number of nodes, or a list of ln.Node")
         else:
             each = Node(workers, None if memory is None else amount(memory), flops)
-            made = (each,) * count(nodes, "nodes", instead="a list of ln.Node")
+            described = (each,) * count(nodes, "nodes", instead="a list of ln.Node")
         for name, link in (("between", between), ("within", within)):
             _check_link(name, link)
         if grid is not None:
@@ -114,13 +114,19 @@ class Cluster:
                 grid = tuple(grid)
             except TypeError:
                 raise InputError(f"grid={grid!r}: give the nodes along each axis, such as (2, 3)") from None
-            if prod(grid) != len(made) or min(grid, default=1) < 1:
+            if prod(grid) != len(described) or min(grid, default=1) < 1:
                 raise InputError(
-                    f"grid={grid} has {prod(grid)} places for {len(made)} nodes; give one for each node"
+                    f"grid={grid} has {prod(grid)} places for {len(described)} nodes; give one for each node"
                 )
         if dispatch < 0:
             raise InputError(f"dispatch={dispatch}: seconds for a task cannot be negative")
-        values = {"nodes": made, "grid": grid, "between": between, "within": within, "dispatch": dispatch}
+        values = {
+            "nodes": described,
+            "grid": grid,
+            "between": between,
+            "within": within,
+            "dispatch": dispatch,
+        }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 

@@ -57,12 +57,12 @@ class Kinds:
 
     def number(self, described: Description, assumed: bool = False) -> int:
         """The number of a shape and dtype, a new one if it was not seen before."""
-        found = self._number.get((described, assumed))
-        if found is None:
-            found = self._number[described, assumed] = len(self.known)
+        number = self._number.get((described, assumed))
+        if number is None:
+            number = self._number[described, assumed] = len(self.known)
             self.known.append(described)
             self.assumed.append(assumed)
-        return found
+        return number
 
 
 class Declarations:
@@ -95,7 +95,7 @@ class Declarations:
         flops = np.zeros(len(tasks), np.float64)
         # Views of arrays give plain integers and take no memory of their own.
         kind: Any = self._kind.data
-        made: Any = flops.data
+        numbers: Any = flops.data
         starts: Any = operand[0].data
         tiles: Any = operand[1].data
         write_starts: Any = written[0].data
@@ -115,13 +115,13 @@ class Declarations:
                 key = (statement, reads)
             else:
                 key = (statement, reads, _pattern(calls[statement](task - offsets[statement])))
-            found = asked.get(key)
-            if found is None:
+            answer = asked.get(key)
+            if answer is None:
                 call = calls[statement](task - offsets[statement])
-                found = asked[key] = self._ask(call, tiles[starts[task] : starts[task + 1]].tolist())
-            made[task] = found[1]
+                answer = asked[key] = self._ask(call, tiles[starts[task] : starts[task + 1]].tolist())
+            numbers[task] = answer[1]
             for tile, number in zip(
-                writes[write_starts[task] : write_starts[task + 1]], found[0], strict=True
+                writes[write_starts[task] : write_starts[task + 1]], answer[0], strict=True
             ):
                 kind[tile] = number
         return flops
@@ -208,15 +208,15 @@ def _written_operands(statement: Statement, roles: Mapping[str, ArrayRole]) -> i
     """How many tiles a task reads if all of them are written (-1: it varies); None if surely all are."""
     if all(fill_of(roles[access.array]) is None for access in statement.reads):
         return None
-    given = [a for a in statement.run.args if isinstance(a, Tiles)]
-    return -1 if any(isinstance(i, Range) for a in given for i in a.index) else len(given)
+    operands = [a for a in statement.run.args if isinstance(a, Tiles)]
+    return -1 if any(isinstance(i, Range) for a in operands for i in a.index) else len(operands)
 
 
 def _is_plain(statement: Statement) -> bool:
     """Whether the operands of a call tell all that its declarations can depend on."""
-    given = (*statement.run.args, *(value for _, value in statement.run.keywords))
-    ranged = [a for a in given if isinstance(a, Tiles) and any(isinstance(i, Range) for i in a.index)]
-    scalars = [a for a in given if not isinstance(a, Tiles | Attribute) and names(a)]
+    operands = (*statement.run.args, *(value for _, value in statement.run.keywords))
+    ranged = [a for a in operands if isinstance(a, Tiles) and any(isinstance(i, Range) for i in a.index)]
+    scalars = [a for a in operands if not isinstance(a, Tiles | Attribute) and names(a)]
     return len(ranged) < 2 and not scalars
 
 

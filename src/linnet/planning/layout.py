@@ -48,8 +48,8 @@ class NodeLayout:
         for column, parts in zip(index.T, grid, strict=True):
             part = blocks(column, parts, self.shares) if self.contiguous else column % parts
             node = node * parts + part
-        found: NDArray[np.int32] = node.astype(np.int32)
-        return found
+        nodes: NDArray[np.int32] = node.astype(np.int32)
+        return nodes
 
     def workers(self, index: Numbers, workers: int) -> NDArray[np.int32]:
         """The worker of each tile within its node: the tiles of a node go to its workers in turn.
@@ -62,9 +62,9 @@ class NodeLayout:
         order = np.argsort(nodes, kind="stable")
         ordered = nodes[order]
         place = np.arange(len(order)) - np.searchsorted(ordered, ordered)
-        found = np.empty(len(order), np.int32)
-        found[order] = place % workers
-        return found
+        worker_of_tile = np.empty(len(order), np.int32)
+        worker_of_tile[order] = place % workers
+        return worker_of_tile
 
 
 def blocks(column: Numbers, parts: int, shares: tuple[float, ...] | None = None) -> Numbers:

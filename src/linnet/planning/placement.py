@@ -53,8 +53,10 @@ def placed(work: Workload, cluster: Cluster, nodes: Nodes) -> Placement:
     homes = work.given_homes.copy()
     written = work.producer >= 0
     homes[written] = nodes[work.producer[written]]
-    given = ~written & (homes >= 0)
-    load: list[int] = np.bincount(homes[given], work.tile_bytes[given], cluster.count).astype(int).tolist()
+    at_home = ~written & (homes >= 0)
+    load: list[int] = (
+        np.bincount(homes[at_home], work.tile_bytes[at_home], cluster.count).astype(int).tolist()
+    )
     tiles, readers = wanted(work, cluster, nodes)
     free = homes[tiles] < 0
     tiles, readers = tiles[free], readers[free]

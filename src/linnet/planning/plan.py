@@ -38,9 +38,9 @@ class Rows(int, Generic[Row]):
     @classmethod
     def of(cls, count: int, row: Callable[[int], Row]) -> Rows[Row]:
         """So many, each made when it is asked for."""
-        made = cls(count)
-        made._row = row
-        return made
+        rows = cls(count)
+        rows._row = row
+        return rows
 
     def __len__(self) -> int:
         return int(self)

@@ -286,14 +286,14 @@ def _levels(graph: Graph) -> list[Numbers]:
     while len(level):
         levels.append(level)
         if len(level) <= _NARROW:
-            found: list[int] = []
+            next_level: list[int] = []
             for task in level.tolist():
                 for position in range(starts[task], starts[task + 1]):
                     reached = children[position]
                     left[reached] -= 1
                     if not left[reached]:
-                        found.append(reached)
-            level = np.array(found, np.int64)
+                        next_level.append(reached)
+            level = np.array(next_level, np.int64)
         else:
             reached = child[_edges(start, level)[0]]
             # bincount would cost as much as there are tasks, at every level.

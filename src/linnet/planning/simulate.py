@@ -157,8 +157,8 @@ class _Prepared:
                 self.peak,
             ),
         )
-        given = _Given(*numbers, *costs, *(array.ctypes.data for array in arrays))
-        if not compiled.linnet_simulate(ctypes.byref(given)):
+        arguments = _Given(*numbers, *costs, *(array.ctypes.data for array in arrays))
+        if not compiled.linnet_simulate(ctypes.byref(arguments)):
             raise MemoryError(f"no memory to simulate {work.count:,} tasks")
 
     def outcome(self) -> Simulated:

@@ -84,13 +84,13 @@ def timeline(plan: Plan) -> str:
 
 def _legend(colours: dict[str, str]) -> list[str]:
     """Which colour is which kernel."""
-    made: list[str] = []
+    entries: list[str] = []
     place = _LABEL
     for name, colour in list(colours.items())[: len(COLOURS)]:
-        made.append(f"<rect x='{place}' y='4' width='9' height='9' fill='{colour}'/>")
-        made.append(f"<text x='{place + 12}' y='12'>{escape(name)}</text>")
+        entries.append(f"<rect x='{place}' y='4' width='9' height='9' fill='{colour}'/>")
+        entries.append(f"<text x='{place + 12}' y='12'>{escape(name)}</text>")
         place += 26 + 7 * len(name)
-    return made
+    return entries
 
 
 def _lanes(plan: Plan) -> NDArray[np.int64]:
@@ -101,33 +101,33 @@ def _lanes(plan: Plan) -> NDArray[np.int64]:
 
 def _lane_labels(plan: Plan, count: int, rows: int, height: int, top: int) -> list[str]:
     """The name of a node where its lanes begin, as often as there is room."""
-    found: list[str] = []
+    labels: list[str] = []
     lane, last = 0, -100.0
     for number, node in enumerate(plan.cluster.nodes):
         y = top + lane * rows / max(count, 1) * height + 9
         if y - last >= 11 and lane < count:
-            found.append(f"<text x='{_LABEL - 6}' y='{y:.0f}' text-anchor='end'>node {number}</text>")
+            labels.append(f"<text x='{_LABEL - 6}' y='{y:.0f}' text-anchor='end'>node {number}</text>")
             last = y
         lane += node.workers
-    return found
+    return labels
 
 
 def _marks(plan: Plan, lanes: NDArray[np.int64], colours: dict[str, str], height: int, top: int) -> list[str]:
     scale = (_WIDTH - _LABEL) / plan.seconds if plan.seconds else 0.0
     work, timing = plan.work, plan.simulated
     kernels = [statement.kernel for statement in work.bound.program.statements]
-    made: list[str] = []
+    marks: list[str] = []
     for task in range(work.count):
         kernel = kernels[int(work.statement[task])]
         start, finish = float(timing.start[task]), float(timing.finish[task])
         indices = ", ".join(map(str, work.tasks.task(task).indices))
         title = f"{kernel}({indices}), {duration(finish - start)}"
-        made.append(
+        marks.append(
             f"<rect x='{_LABEL + start * scale:.1f}' y='{top + lanes[task] * height}' "
             f"width='{max((finish - start) * scale, 0.5):.1f}' height='{height - 1}' "
             f"fill='{colours[kernel]}'><title>{escape(title)}</title></rect>"
         )
-    return made
+    return marks
 
 
 def _shades(plan: Plan, lanes: NDArray[np.int64], count: int, rows: int, height: int, top: int) -> list[str]:
@@ -136,18 +136,18 @@ def _shades(plan: Plan, lanes: NDArray[np.int64], count: int, rows: int, height:
     share = busy(plan.simulated.start, plan.simulated.finish, row, rows, plan.seconds, _BINS)
     share /= np.maximum(np.bincount(np.arange(count) * rows // count, minlength=rows), 1)[:, None]
     width = (_WIDTH - _LABEL) / _BINS
-    made: list[str] = []
+    shades: list[str] = []
     for y in range(rows):
         level = np.ceil(share[y] * _SHADES - 0.1).astype(int)
         edges = [0, *(np.flatnonzero(np.diff(level)) + 1).tolist(), _BINS]
         for first, last in itertools.pairwise(edges):
             if level[first]:
-                made.append(
+                shades.append(
                     f"<rect x='{_LABEL + first * width:.1f}' y='{top + y * height}' "
                     f"width='{(last - first) * width:.1f}' height='{height - 1}' fill='{COLOURS[0]}' "
                     f"fill-opacity='{level[first] / _SHADES:.3g}'/>"
                 )
-    return made
+    return shades
 
 
 def busy(
@@ -169,12 +169,12 @@ def busy(
     # The time worked before a moment is a sum of ramps: each task adds one at its start, and takes one
     # away at its finish. Between moments it grows by what was worked there.
     edges = np.linspace(0.0, seconds, bins + 1)
-    made = np.zeros((rows, bins))
+    shares = np.zeros((rows, bins))
     for number in range(rows):
         mine = row == number
         worked = _ramps(start[mine], edges) - _ramps(finish[mine], edges)
-        made[number] = np.diff(worked) * bins / seconds
-    return made
+        shares[number] = np.diff(worked) * bins / seconds
+    return shares
 
 
 def _ramps(begins: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -86,11 +86,11 @@ def _flows(plan: Plan) -> Iterator[dict[str, Any]]:
     Inputs come from nowhere, and have none.
     """
     work, times = plan.work, plan.simulated
-    made = times.tile[work.producer[times.tile] >= 0]
+    from_tasks = times.tile[work.producer[times.tile] >= 0]
     target = times.target[work.producer[times.tile] >= 0]
-    task, reader = work.producer[made], _first_readers(plan, made, target)
+    task, reader = work.producer[from_tasks], _first_readers(plan, from_tasks, target)
     rows = zip(
-        made.tolist(),
+        from_tasks.tolist(),
         plan.placement.nodes[task].tolist(),
         times.worker[task].tolist(),
         # A flow belongs to the task that encloses its moment: the middle of it is inside for sure.
@@ -98,7 +98,7 @@ def _flows(plan: Plan) -> Iterator[dict[str, Any]]:
         target.tolist(),
         times.worker[reader].tolist(),
         _micro(times.start[reader]),
-        work.tile_bytes[made].tolist(),
+        work.tile_bytes[from_tasks].tolist(),
         strict=True,
     )
     for number, (tile, node, worker, begin, there, reading, end, size) in enumerate(rows):

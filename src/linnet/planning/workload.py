@@ -132,7 +132,7 @@ class Workload:
         homes: Mapping[TileKey, int] | None = None,
     ) -> Workload:
         """The workload of a program on inputs cut as these are; `homes` says which lie on a node already."""
-        return _Builder(bound, inputs, homes or {}).made()
+        return _Builder(bound, inputs, homes or {}).workload()
 
 
 class _Numbered(NamedTuple):
@@ -210,7 +210,7 @@ class _Builder:
         self._offsets = np.cumsum([0, *counts])
         self._arrays: dict[str, _Numbered] = {}
 
-    def made(self) -> Workload:
+    def workload(self) -> Workload:
         bound, count = self._bound, int(self._offsets[-1])
         self._number()
         write_start, write = self._pairs("writes").rows(count)
@@ -222,8 +222,8 @@ class _Builder:
         declared = Declarations(bound, self._inputs, self)
         flops = declared.flops(tasks, order, (operand_start, operand), (write_start, write))
         if not bound.program.streams and count <= MANY_TASKS:
-            made = np.concatenate([[0], np.cumsum(declared.bytes[write])])
-            order = in_order(tasks, sizes=made[write_start[1:]] - made[write_start[:-1]])
+            written = np.concatenate([[0], np.cumsum(declared.bytes[write])])
+            order = in_order(tasks, sizes=written[write_start[1:]] - written[write_start[:-1]])
         producer = np.full(tiles, -1, np.int32)
         producer[write] = np.repeat(np.arange(count, dtype=np.int32), np.diff(write_start))
         # A tile that a task names twice is read once.
@@ -269,8 +269,8 @@ class _Builder:
 
     def numbered(self, array: str) -> tuple[int, Numbers]:
         """The number of the first tile of an array, and the indices of all of them, one row a tile."""
-        found = self._arrays.get(array)
-        return (0, np.zeros((0, 0), np.int64)) if found is None else (found.first, found.indices)
+        known = self._arrays.get(array)
+        return (0, np.zeros((0, 0), np.int64)) if known is None else (known.first, known.indices)
 
     def _index(self, array: str, place: int) -> Index:
         return tuple(self._arrays[array].indices[place].tolist())
@@ -341,5 +341,5 @@ def distinct(codes: Numbers) -> Numbers:
 
 
 def _accesses(statement: Statement, kind: str) -> tuple[Access, ...]:
-    found: Any = getattr(statement, kind)
-    return found
+    accesses: Any = getattr(statement, kind)
+    return accesses

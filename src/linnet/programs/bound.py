@@ -50,12 +50,12 @@ class BoundProgram:
 
     def _function(self, kind: str, which: int | str) -> Callable[..., Any]:
         key = (kind, which)
-        made = self._functions.get(key)
-        if made is None:
+        function = self._functions.get(key)
+        if function is None:
             self._checked_statement(which)
             make = self.program.compiled.function(kind, which)
-            made = self._functions[key] = make(*self.sizes.values(), *self.tables.values())
-        return made
+            function = self._functions[key] = make(*self.sizes.values(), *self.tables.values())
+        return function
 
     def prepare(self) -> None:
         """Make what answers questions about tasks and tiles now, not when the first is asked."""
@@ -102,10 +102,10 @@ class BoundProgram:
         try:
             statement, indices = task
             functions = self._by_kind[kind]
-            made = functions[statement] if statement >= 0 else None
-            if made is None:
-                made = functions[statement] = self._function(kind, statement)
-            return made(indices)
+            function = functions[statement] if statement >= 0 else None
+            if function is None:
+                function = functions[statement] = self._function(kind, statement)
+            return function(indices)
         except ZeroDivisionError as error:
             raise ProgramError(f"division by zero in {self.where(task)}") from error
         except (IndexError, ValueError, TypeError):
@@ -136,10 +136,10 @@ class BoundProgram:
 
     def writer(self, key: TileKey) -> Task | None:
         """The task that writes a tile, or None."""
-        found = self._function("writer", self._array(key))(key.index)
-        if len(found) > 1:
-            raise SingleAssignmentError(f"{key!r} is written by {found[0]!r} and by {found[1]!r}")
-        return found[0] if found else None
+        tasks = self._function("writer", self._array(key))(key.index)
+        if len(tasks) > 1:
+            raise SingleAssignmentError(f"{key!r} is written by {tasks[0]!r} and by {tasks[1]!r}")
+        return tasks[0] if tasks else None
 
     def _array(self, key: TileKey) -> str:
         if key.array not in self.program.arrays:
@@ -210,13 +210,13 @@ class BoundProgram:
     def _extent(self, statement: Statement, kind: str, slot: int, access: Access) -> tuple[int, ...]:
         from linnet.programs.counting import extent
 
-        found = extent(self.program.proof.sets, statement.number, kind, slot, self.sizes)
-        if found is None:
+        lengths = extent(self.program.proof.sets, statement.number, kind, slot, self.sizes)
+        if lengths is None:
             enumerator = self.enumerator()
             table = enumerator.columns(statement.loops, statement.guards)
             _, index = enumerator.tiles(table, access)
-            found = tuple(int(c.max()) + 1 if len(c) else 0 for c in index[: len(access.index)])
-        return found
+            lengths = tuple(int(c.max()) + 1 if len(c) else 0 for c in index[: len(access.index)])
+        return lengths
 
     def verify(self, most: int | None = None) -> None:
         """Look at every task: each tile written once, before it is read, and none missing.
@@ -253,8 +253,8 @@ class BoundProgram:
         return f"{self.program.tree.file}{line}: {show_run(run)}" + (f"  with {values}" if values else "")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {**self.sizes, **{n: list(self.tables[n].values()) for n in self.program.tables}}
-        return BoundProgram, (self.program, given)
+        values = {**self.sizes, **{n: list(self.tables[n].values()) for n in self.program.tables}}
+        return BoundProgram, (self.program, values)
 
     def __repr__(self) -> str:
         values = [f"{n}={v}" for n, v in self.sizes.items()]

@@ -387,15 +387,15 @@ def _tiles(count: int) -> str:
 
 def _assigned(body: tuple[Stmt, ...]) -> frozenset[str]:
     """Scalars assigned anywhere inside `body`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for stmt in body:
         match stmt:
             case Let(name, _):
-                found.add(name)
+                names.add(name)
             case If():
-                found |= _assigned(stmt.then) | _assigned(stmt.otherwise)
+                names |= _assigned(stmt.then) | _assigned(stmt.otherwise)
             case For():
-                found |= _assigned(stmt.body)
+                names |= _assigned(stmt.body)
             case Run():
                 pass
-    return frozenset(found)
+    return frozenset(names)

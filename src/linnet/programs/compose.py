@@ -106,13 +106,13 @@ def inlined(
     taken = {*names.values(), *tables.values()}.union(*map(expression_names, scalars.values()))
     fresh: dict[str, str] = {}
     for name in sorted(_locals(program.body)):
-        fresh[name] = made = _free(prefix + name, taken)
-        taken.add(made)
+        fresh[name] = new_name = _free(prefix + name, taken)
+        taken.add(new_name)
     renaming = _Renaming({**names, **tables, **fresh}, scalars)
     for assumption in program.assumptions:
         if decided(renaming.expr(assumption)) is False:
-            given = ", ".join(f"{n} = {show_expr(e)}" for n, e in scalars.items())
-            raise ProgramError(f"{program.name!r} needs {show_expr(assumption)}, but {given}")
+            shown = ", ".join(f"{n} = {show_expr(e)}" for n, e in scalars.items())
+            raise ProgramError(f"{program.name!r} needs {show_expr(assumption)}, but {shown}")
     known = {tables[name]: values for name, values in constants.items()}
     return simplified(renaming.block(program.body), known)
 
@@ -216,8 +216,8 @@ class _Renaming:
     def changed(self, expr: Expr) -> Expr | None:
         match expr:
             case Name(id):
-                given = self.scalars.get(id)
-                return given if given is not None else Name(self.names.get(id, id), at=expr.at)
+                scalar = self.scalars.get(id)
+                return scalar if scalar is not None else Name(self.names.get(id, id), at=expr.at)
             case Lookup(table, index):
                 return Lookup(self.names.get(table, table), self.expr(index), at=expr.at)
             case _:
@@ -257,18 +257,18 @@ class _Renaming:
 
 def _locals(body: tuple[Stmt, ...]) -> set[str]:
     """Loop variables and scalars anywhere in `body`."""
-    found: set[str] = set()
+    names: set[str] = set()
     for stmt in body:
         match stmt:
             case For(variable, _, _, _, inner):
-                found |= {variable} | _locals(inner)
+                names |= {variable} | _locals(inner)
             case If(_, then, otherwise):
-                found |= _locals(then) | _locals(otherwise)
+                names |= _locals(then) | _locals(otherwise)
             case Let(name, _):
-                found.add(name)
+                names.add(name)
             case Run():
                 pass
-    return found
+    return names
 
 
 def _free(name: str, taken: set[str]) -> str:

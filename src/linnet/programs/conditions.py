@@ -87,8 +87,8 @@ def row(form: Linear, order: int, own: str = "") -> Condition:
 
 def equation(form: Linear, order: int) -> Condition:
     """`form` is 0; as early as can be, unless it is risky."""
-    made = Condition("equation", order, form)
-    return made if made.risky else replace(made, order=EARLY)
+    condition = Condition("equation", order, form)
+    return condition if condition.risky else replace(condition, order=EARLY)
 
 
 def is_risky(atom: Atom) -> bool:

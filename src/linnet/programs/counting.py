@@ -133,15 +133,15 @@ def _pieces(points: Any, time: int | None) -> Iterator[Piece]:
 
 def _rows(basic: Any) -> list[Form]:
     """Conditions of a basic set over its variables and its divisions; equalities as two rows."""
-    made: list[Form] = []
+    rows: list[Form] = []
     total, divisions = basic.dim(SET), basic.dim(isl.dim_type.div)
     for constraint in basic.get_constraints():
         form = [constraint.get_coefficient_val(SET, k).to_python() for k in range(total)]
         form += [constraint.get_coefficient_val(isl.dim_type.div, k).to_python() for k in range(divisions)]
         form.append(constraint.get_constant_val().to_python())
-        made.append(tuple(form))
+        rows.append(tuple(form))
         if constraint.is_equality():
-            made.append(tuple(-v for v in form))
+            rows.append(tuple(-v for v in form))
     # a division q = floor(e / d) is one of the variables, fixed by 0 <= e - d*q < d
     for k in range(divisions):
         division = basic.get_div(k)
@@ -154,10 +154,10 @@ def _rows(basic: Any) -> list[Form]:
         low[total + k] -= by
         high = [-v for v in low]
         high[-1] += by - 1
-        made += [tuple(low), tuple(high)]
-    if not made and total + divisions == 0:
+        rows += [tuple(low), tuple(high)]
+    if not rows and total + divisions == 0:
         return []
-    return made
+    return rows
 
 
 def _summed(
@@ -245,9 +245,9 @@ def _tightened(rows: tuple[Form, ...]) -> tuple[Form, ...] | None:
 
 def _minus(left: Form, right: Form, strict: int) -> Form:
     """Row that says left - right >= strict."""
-    made = [a - b for a, b in zip(left, right, strict=True)]
-    made[-1] -= strict
-    return tuple(made)
+    row = [a - b for a, b in zip(left, right, strict=True)]
+    row[-1] -= strict
+    return tuple(row)
 
 
 def _sum(value: Polynomial, var: int, low: Form, high: Form) -> Polynomial:
@@ -283,12 +283,12 @@ def _replaced(row: Form, var: int, form: Form) -> Form:
 
 def _as_polynomial(form: Form) -> Polynomial:
     width = len(form) - 1
-    made: Polynomial = {
+    polynomial: Polynomial = {
         tuple(int(j == k) for j in range(width)): Fraction(v) for k, v in enumerate(form[:-1]) if v
     }
     if form[-1]:
-        made[(0,) * width] = Fraction(form[-1])
-    return made
+        polynomial[(0,) * width] = Fraction(form[-1])
+    return polynomial
 
 
 def _at(degree: int, form: Form) -> Polynomial:
@@ -304,19 +304,19 @@ def _at(degree: int, form: Form) -> Polynomial:
 
 
 def _add(left: Polynomial, right: Polynomial, factor: Fraction) -> Polynomial:
-    made = dict(left)
+    total = dict(left)
     for powers, c in right.items():
-        made[powers] = made.get(powers, Fraction(0)) + factor * c
-    return made
+        total[powers] = total.get(powers, Fraction(0)) + factor * c
+    return total
 
 
 def _times(left: Polynomial, right: Polynomial) -> Polynomial:
-    made: Polynomial = {}
+    product: Polynomial = {}
     for a, x in left.items():
         for b, y in right.items():
             key = tuple(i + j for i, j in zip(a, b, strict=True))
-            made[key] = made.get(key, Fraction(0)) + x * y
-    return made
+            product[key] = product.get(key, Fraction(0)) + x * y
+    return product
 
 
 @cache
@@ -325,12 +325,12 @@ def _faulhaber(degree: int) -> tuple[Fraction, ...]:
     # solve S(n) - S(n - 1) = n^degree from the highest power down
     wanted = [Fraction(0)] * (degree + 1) + [Fraction(0)]
     wanted[degree] = Fraction(1)
-    made = [Fraction(0)] * (degree + 2)
+    coefficients = [Fraction(0)] * (degree + 2)
     for k in range(degree + 1, 0, -1):
-        made[k] = wanted[k - 1] / k
+        coefficients[k] = wanted[k - 1] / k
         for j in range(k - 1):  # n^k - (n-1)^k contributes to lower powers
-            wanted[j] -= made[k] * comb(k, j) * (-1) ** (k - j + 1)
-    return tuple(made)
+            wanted[j] -= coefficients[k] * comb(k, j) * (-1) ** (k - j + 1)
+    return tuple(coefficients)
 
 
 def _enumerated(statement: Statement, enumerator: Enumerator) -> int:

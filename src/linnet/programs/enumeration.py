@@ -126,19 +126,19 @@ class Enumerator:
         before = np.cumsum(lengths) - lengths
         within = np.arange(total, dtype=np.int64)
         if count == 1:
-            made = {name: np.repeat(column, total) for name, column in table.items()}
-            made[loop.variable] = start[0] + step[0] * within
+            longer = {name: np.repeat(column, total) for name, column in table.items()}
+            longer[loop.variable] = start[0] + step[0] * within
         else:
             within -= np.repeat(before, lengths)
-            made = {name: np.repeat(column, lengths) for name, column in table.items()}
+            longer = {name: np.repeat(column, lengths) for name, column in table.items()}
             if (step == 1).all():
                 within += np.repeat(start, lengths)
             else:
                 within = np.repeat(start, lengths) + np.repeat(step, lengths) * within
-            made[loop.variable] = within
+            longer[loop.variable] = within
         for guard in loop.guards:
-            made = self.filtered(made, guard)
-        return made
+            longer = self.filtered(longer, guard)
+        return longer
 
     def filtered(self, table: dict[str, Any], guard: Expr) -> dict[str, Any]:
         if not len(table[""]):
@@ -212,10 +212,10 @@ class Enumerator:
             row, index = self.tiles(table, access)
             base = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
             parts.append(Part(statement, access, base, base + number(offsets[statement.number]), index))
-        made = Written(array, parts)
-        if made.twice is not None:
-            self.refuse_second(made, tables)
-        return made
+        written = Written(array, parts)
+        if written.twice is not None:
+            self.refuse_second(written, tables)
+        return written
 
     def refuse_second(self, written: Written, tables: Sequence[dict[str, Any]]) -> None:
         """Two writes of one tile: say which tasks they are."""
@@ -243,12 +243,12 @@ class Enumerator:
             return written.nobody(number), written.nobody(number)
         row, index = self.tiles(table, access)
         writer = written.find(index)
-        found = writer >= 0
+        written_by_a_task = writer >= 0
         reader = np.arange(len(table[""]), dtype=number) if row is None else row.astype(number)
-        if not found.all():
+        if not written_by_a_task.all():
             if self.checked:
-                self.check_read(statement, access, index, found, table, reader)
-            writer, reader = writer[found], reader[found]
+                self.check_read(statement, access, index, written_by_a_task, table, reader)
+            writer, reader = writer[written_by_a_task], reader[written_by_a_task]
         return writer.astype(number), reader
 
     def check_order(
@@ -330,11 +330,11 @@ class Enumerator:
 
 def _by_array(statements: Sequence[Statement], kind: str) -> dict[str, list[tuple[Statement, Access]]]:
     """The accesses of all statements, by the array they name."""
-    found: dict[str, list[tuple[Statement, Access]]] = {}
+    accesses: dict[str, list[tuple[Statement, Access]]] = {}
     for statement in statements:
         for access in getattr(statement, kind):
-            found.setdefault(access.array, []).append((statement, access))
-    return found
+            accesses.setdefault(access.array, []).append((statement, access))
+    return accesses
 
 
 def _shared_loops(one: Statement, other: Statement) -> int:

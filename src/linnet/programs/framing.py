@@ -38,9 +38,9 @@ def unframed(
     raw = bytes(data)
     if len(raw) < _HEADER.size:
         raise WireError(f"{len(raw)} bytes are too few for {what} (the header alone has {_HEADER.size})")
-    found, number, length, checksum = _HEADER.unpack_from(raw)
-    if found != mark:
-        raise WireError(f"this is not {what}: it starts with {found!r}, expected {mark!r}")
+    kind, number, length, checksum = _HEADER.unpack_from(raw)
+    if kind != mark:
+        raise WireError(f"this is not {what}: it starts with {kind!r}, expected {mark!r}")
     first = version if oldest is None else oldest
     if not first <= number <= version:
         read = f"version {version}" if first == version else f"versions {first} to {version}"

@@ -100,8 +100,8 @@ class Compiled:
                 return self.in_degree(self.statements[s])
             case "contains", int(s):
                 statement = self.statements[s]
-                found = self.inside(statement, self.source_names(statement))
-                return [f"{_unpacked(statement)} = x", f"return {found}"]
+                condition = self.inside(statement, self.source_names(statement))
+                return [f"{_unpacked(statement)} = x", f"return {condition}"]
             case "call", int(s):
                 statement = self.statements[s]
                 return [*self.opening(statement), f"return {self.call(statement)}"]
@@ -135,9 +135,9 @@ class Compiled:
     def opening(self, statement: Statement) -> list[str]:
         """Unpack the indices; refuse those that are no task."""
         names = self.source_names(statement)
-        found = self.inside(statement, names)
+        condition = self.inside(statement, names)
         refuse = f"_no_task({self.program.name!r}, {statement.number}, x)"
-        return [f"{_unpacked(statement)} = x", f"if not ({found}): {refuse}"]
+        return [f"{_unpacked(statement)} = x", f"if not ({condition}): {refuse}"]
 
     def inside(self, statement: Statement, names: Canonical) -> str:
         """Text of the condition that the indices are those of a task."""

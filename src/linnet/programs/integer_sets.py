@@ -111,10 +111,10 @@ class Sets:
                         raise NotAffine("a power of a variable")
                     return go(Int(base**exponent))
                 case Apply("min" | "max" as function, args):
-                    made = go(args[0])
+                    pieces = go(args[0])
                     for other in args[1:]:
-                        made = made.min(go(other)) if function == "min" else made.max(go(other))
-                    return made
+                        pieces = pieces.min(go(other)) if function == "min" else pieces.max(go(other))
+                    return pieces
                 case Choice(condition, then, otherwise):
                     holds = self.condition(condition, names, dims)
                     return (
@@ -133,12 +133,12 @@ class Sets:
         values = self.tables.get(table)
         if values is None or not 0 < len(values) <= MAX_TABLE:
             raise NotAffine("a table that is long or given when the program is bound")
-        made: Any = None
+        pieces: Any = None
         for k, value in enumerate(values):
             here = index.eq_set(zero.add_constant_val(isl.Val.int_from_si(self.context, k)))
             piece = zero.add_constant_val(isl.Val.int_from_si(self.context, value)).intersect_domain(here)
-            made = piece if made is None else made.union_add(piece)
-        return made
+            pieces = piece if pieces is None else pieces.union_add(piece)
+        return pieces
 
     def condition(self, expr: Expr, names: dict[str, int], dims: int) -> Any:
         """The set of points where a condition holds."""
@@ -203,20 +203,20 @@ class Sets:
 
     def inside(self, loops: Sequence[Loop], guards: Sequence[Expr], names: dict[str, int], dims: int) -> Any:
         zero = self.space(dims)[0]
-        found = zero.eq_set(zero).intersect_params(self.sizes_allowed)
+        inside = zero.eq_set(zero).intersect_params(self.sizes_allowed)
         for guard in guards:
-            found = found.intersect(self.condition(guard, names, dims))
+            inside = inside.intersect(self.condition(guard, names, dims))
         for loop in loops:
-            found = found.intersect(self.range(loop, names, dims))
-        return found
+            inside = inside.intersect(self.range(loop, names, dims))
+        return inside
 
     def domain(self, number: int) -> Any:
         """The iterations of one statement: a set over its loop variables."""
         if number not in self._domains:
             statement = self.statements[number]
             names = {v: k for k, v in enumerate(statement.variables)}
-            made = self.inside(statement.loops, statement.guards, names, len(names))
-            self._domains[number] = made.coalesce()
+            points = self.inside(statement.loops, statement.guards, names, len(names))
+            self._domains[number] = points.coalesce()
         return self._domains[number]
 
     def access(self, number: int, kind: str, slot: int) -> Any:
@@ -239,12 +239,12 @@ class Sets:
             points = points.intersect(self.range(loop, names, dims))
         for guard in access.guards:
             points = points.intersect(self.condition(guard, names, dims))
-        made: Any = None
+        relation: Any = None
         for expr in access.index:
             axis = isl.Map.from_pw_aff(self.function(expr, names, dims))
-            made = axis if made is None else made.flat_range_product(axis)
-        made = isl.Map.from_domain(points) if made is None else made.intersect_domain(points)
-        return made.project_out(IN, depth, locals)
+            relation = axis if relation is None else relation.flat_range_product(axis)
+        relation = isl.Map.from_domain(points) if relation is None else relation.intersect_domain(points)
+        return relation.project_out(IN, depth, locals)
 
 
 def greatest(points: Any, axis: int) -> int:

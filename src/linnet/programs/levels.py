@@ -103,12 +103,12 @@ def level_function(sets: Sets, statement: Statement, formula: Formula, dims: int
     """The level of a task as a function on a space whose axes from `first` are its loop variables."""
     zero, sizes, variables = sets.space(dims)
     depth = len(statement.loops)
-    made = zero.add_constant_val(isl.Val.int_from_si(sets.context, formula[-1]))
+    level = zero.add_constant_val(isl.Val.int_from_si(sets.context, formula[-1]))
     terms = [*variables[first : first + depth], *sizes]
     for factor, term in zip(formula[:-1], terms, strict=True):
         if factor:
-            made = made.add(term.scale_val(isl.Val.int_from_si(sets.context, factor)))
-    return made
+            level = level.add(term.scale_val(isl.Val.int_from_si(sets.context, factor)))
+    return level
 
 
 def _is_tight_schedule(program: TileProgram, formulas: Sequence[Formula]) -> bool:

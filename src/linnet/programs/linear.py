@@ -125,10 +125,10 @@ def eliminate(rows: list[Linear], atom: Atom) -> list[Linear]:
     seen = {r.key for r in left}
     for low in above:
         for high in below:
-            made = low.times(-high.terms[atom]) + high.times(low.terms[atom])
-            if made.terms and made.key not in seen and len(left) < MAX_ROWS:
-                seen.add(made.key)
-                left.append(made)
+            combined = low.times(-high.terms[atom]) + high.times(low.terms[atom])
+            if combined.terms and combined.key not in seen and len(left) < MAX_ROWS:
+                seen.add(combined.key)
+                left.append(combined)
     return left
 
 

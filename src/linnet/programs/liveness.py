@@ -91,20 +91,20 @@ def _role(name: str, role: Role, wanted: Collection[str], used: Collection[str])
 
 def _kept(body: Sequence[Stmt], keep: Callable[[Run], bool]) -> tuple[Stmt, ...]:
     """Statements with only those calls that are to be kept; what holds no call any more is dropped."""
-    made: list[Stmt] = []
+    statements: list[Stmt] = []
     for stmt in body:
         match stmt:
             case For(variable, start, stop, step, inner):
                 inside = _kept(inner, keep)
                 if any(_runs(inside)):
-                    made.append(For(variable, start, stop, step, inside, at=stmt.at))
+                    statements.append(For(variable, start, stop, step, inside, at=stmt.at))
             case If(condition, then, otherwise):
-                made += _branch(stmt, condition, _kept(then, keep), _kept(otherwise, keep))
+                statements += _branch(stmt, condition, _kept(then, keep), _kept(otherwise, keep))
             case Run():
-                made += [stmt] if keep(stmt) else []
+                statements += [stmt] if keep(stmt) else []
             case Let():
-                made.append(stmt)
-    return tuple(made)
+                statements.append(stmt)
+    return tuple(statements)
 
 
 def _branch(stmt: If, condition: Expr, then: tuple[Stmt, ...], otherwise: tuple[Stmt, ...]) -> list[Stmt]:
@@ -124,18 +124,18 @@ def _without_idle_scalars(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _without(body: Sequence[Stmt], read: Collection[str]) -> tuple[Stmt, ...]:
-    made: list[Stmt] = []
+    statements: list[Stmt] = []
     for stmt in body:
         match stmt:
             case Let(name, _) if name not in read:
                 pass
             case For(variable, start, stop, step, inner):
-                made.append(For(variable, start, stop, step, _without(inner, read), at=stmt.at))
+                statements.append(For(variable, start, stop, step, _without(inner, read), at=stmt.at))
             case If(condition, then, otherwise):
-                made += _branch(stmt, condition, _without(then, read), _without(otherwise, read))
+                statements += _branch(stmt, condition, _without(then, read), _without(otherwise, read))
             case _:
-                made.append(stmt)
-    return tuple(made)
+                statements.append(stmt)
+    return tuple(statements)
 
 
 def _runs(body: Sequence[Stmt]) -> Iterator[Run]:

@@ -154,20 +154,20 @@ class _Reader(ExpressionReader):
         try:
             args = [self.constant(a) for a in call.args]
             keywords = {k.arg: self.constant(k.value) for k in call.keywords if k.arg}
-            made = type(plain)(*args, **keywords)
+            role = type(plain)(*args, **keywords)
         except (TypeError, ValueError):
-            made = None
-        of: Any = getattr(made, "of", None)
-        fill: Any = getattr(made, "fill", None)
+            role = None
+        of: Any = getattr(role, "of", None)
+        fill: Any = getattr(role, "fill", None)
         readable = isinstance(of, str | None) and isinstance(fill, int | float | None)
-        if made is None or not readable:
-            made = None
+        if role is None or not readable:
+            role = None
             self.wrong(
                 argument,
                 f"role of {argument.arg!r} cannot be read: {ast.unparse(call)}",
                 'write ln.In, ln.Out, ln.Out(fill=0), ln.Temp, ln.Temp(fill=0), or ln.Temp("A")',
             )
-        return made
+        return role
 
     def plain_role(self, node: ast.AST | None) -> Role | None:
         label = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
@@ -180,12 +180,12 @@ class _Reader(ExpressionReader):
     # -- statements
 
     def block(self, nodes: list[ast.stmt], top: bool = False) -> tuple[Stmt, ...]:
-        made: list[Stmt] = []
+        statements: list[Stmt] = []
         for node in nodes:
             one = self.statement(node, top)
             if one is not None:
-                made.append(one)
-        return tuple(made)
+                statements.append(one)
+        return tuple(statements)
 
     def statement(self, node: ast.stmt, top: bool) -> Stmt | None:
         match node:
@@ -317,10 +317,10 @@ class _Reader(ExpressionReader):
 
     def kernel(self, node: ast.expr) -> str:
         dotted = ast.unparse(node)
-        found: Any = self.constants.get(dotted.split(".")[0])
+        value: Any = self.constants.get(dotted.split(".")[0])
         for part in dotted.split(".")[1:]:
-            found = getattr(found, part, None)
-        return found.name if isinstance(found, Kernel) else dotted
+            value = getattr(value, part, None)
+        return value.name if isinstance(value, Kernel) else dotted
 
 
 def _is_attribute(value: Any) -> bool:

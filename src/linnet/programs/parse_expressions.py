@@ -137,10 +137,10 @@ class ExpressionReader:
             case ast.BinOp(left, op, right) if type(op) in _OPERATORS:
                 return Binary(_OPERATORS[type(op)], self.expr(left), self.expr(right), at=at)
             case ast.BoolOp(op, values):
-                made = self.expr(values[0])
+                joined = self.expr(values[0])
                 for value in values[1:]:
-                    made = Binary(_OPERATORS[type(op)], made, self.expr(value), at=at)
-                return made
+                    joined = Binary(_OPERATORS[type(op)], joined, self.expr(value), at=at)
+                return joined
             case ast.Compare(left, ops, rights) if all(type(o) in _OPERATORS for o in ops):
                 return self.comparison(left, ops, rights, at)
             case ast.IfExp(test, body, orelse):
@@ -159,13 +159,13 @@ class ExpressionReader:
                 return Int(0, at=at)
 
     def comparison(self, left: ast.expr, ops: list[ast.cmpop], rights: list[ast.expr], at: At) -> Expr:
-        made: Expr | None = None
+        joined: Expr | None = None
         for op, right in zip(ops, rights, strict=True):
             one = Binary(_OPERATORS[type(op)], self.expr(left), self.expr(right), at=at)
-            made = one if made is None else Binary("and", made, one, at=at)
+            joined = one if joined is None else Binary("and", joined, one, at=at)
             left = right
-        assert made is not None
-        return made
+        assert joined is not None
+        return joined
 
     def name(self, node: ast.Name, id: str) -> Expr:
         at = self.at(node)

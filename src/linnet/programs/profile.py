@@ -95,8 +95,8 @@ def profile(bound: BoundProgram, tile: Tile | None, dtype: Any) -> Profile:
     by_kernel: dict[str, int] = {}
     for statement, count in zip(bound.program.statements, bound.counts, strict=True):
         by_kernel[statement.kernel] = by_kernel.get(statement.kernel, 0) + count
-    made = _from_formulas(bound) or _from_listing(bound)
-    parallelism, working_set, listed = made
+    parts = _from_formulas(bound) or _from_listing(bound)
+    parallelism, working_set, listed = parts
     return Profile(
         bound.program.name,
         bound.count(),
@@ -169,7 +169,7 @@ def _levels_of_tiles(bound: BoundProgram, array: str, kind: str, formulas: Seque
     """Tile → level of a task that writes (or reads) it, at the bound sizes."""
     sets = bound.program.proof.sets
     role = bound.program.arrays[array]
-    made: Any = None
+    levels: Any = None
     for statement in bound.program.statements:
         accesses: tuple[Access, ...] = getattr(statement, kind)
         for slot, access in enumerate(accesses):
@@ -181,8 +181,8 @@ def _levels_of_tiles(bound: BoundProgram, array: str, kind: str, formulas: Seque
             level = level_function(sets, statement, formulas[statement.number], tiles.dim(IN))
             relation = tiles.reverse().apply_range(isl.Map.from_pw_aff(level))
             relation = fixed(sets, relation, bound.sizes)
-            made = relation if made is None else made.union(relation)
-    return made
+            levels = relation if levels is None else levels.union(relation)
+    return levels
 
 
 # ---- with listing ------------------------------------------------------------------
@@ -217,10 +217,10 @@ def _listed_lifetimes(
     """Add +1 at the step each tile of an array comes alive, -1 after the step that reads it last."""
     role = bound.program.arrays[array]
     based = isinstance(role, Temp) and role.of is not None
-    found: dict[str, list[Any]] = {"writes": [], "reads": []}
+    times: dict[str, list[Any]] = {"writes": [], "reads": []}
     for statement in bound.program.statements:
         table = enumerator.columns(statement.loops, statement.guards)
-        for kind, rows in found.items():
+        for kind, rows in times.items():
             for access in getattr(statement, kind):
                 if access.array != array:
                     continue
@@ -229,9 +229,9 @@ def _listed_lifetimes(
                 when = level[offsets[statement.number] + tasks]
                 both = np.column_stack([*index, when])
                 rows.append(both[both[:, 0] != 0] if based and kind == "reads" else both)
-    width = next((r.shape[1] for rows in found.values() for r in rows), 1)
+    width = next((r.shape[1] for rows in times.values() for r in rows), 1)
     writes, reads = (
-        np.vstack(rows) if rows else np.zeros((0, width), dtype=np.int64) for rows in found.values()
+        np.vstack(rows) if rows else np.zeros((0, width), dtype=np.int64) for rows in times.values()
     )
     which, count = _numbered(np.vstack([writes, reads])[:, :-1])
     born = np.full(count, -1, dtype=np.int64)

@@ -164,9 +164,9 @@ class TileProgram:
         from linnet.programs.prove import prove
 
         findings = Findings(self.name, self.tree.file, self.tree.source)
-        made = prove(self.tree, self.statements, findings if self._verify else None)
+        proof = prove(self.tree, self.statements, findings if self._verify else None)
         findings.raise_if_any()
-        return made
+        return proof
 
     @property
     def streams(self) -> bool:

@@ -111,11 +111,11 @@ class _Prover:
     def written_once(self, array: str) -> None:
         writers = self.writers(array)
         for statement, slot in writers:
-            made = self.access(statement.number, "writes", slot)
-            if made is not None and not self.holds(statement, lambda m=made: m.is_injective()):
-                same = isl.Map.identity(made.get_space().domain().map_from_set())
-                clash = made.apply_range(made.reverse()).subtract(same)
-                self.twice(array, clash, made, (statement, slot), (statement, slot))
+            writes = self.access(statement.number, "writes", slot)
+            if writes is not None and not self.holds(statement, lambda m=writes: m.is_injective()):
+                same = isl.Map.identity(writes.get_space().domain().map_from_set())
+                clash = writes.apply_range(writes.reverse()).subtract(same)
+                self.twice(array, clash, writes, (statement, slot), (statement, slot))
         for (one, a), (other, b) in combinations(writers, 2):
             first = self.access(one.number, "writes", a)
             second = self.access(other.number, "writes", b)
@@ -159,10 +159,10 @@ class _Prover:
 
     def version_zero(self, array: str, base: str) -> None:
         for statement, slot in self.writers(array):
-            made = self.access(statement.number, "writes", slot)
-            if made is None:
+            writes = self.access(statement.number, "writes", slot)
+            if writes is None:
                 continue
-            touched = made.fix_val(OUT, 0, 0)
+            touched = writes.fix_val(OUT, 0, 0)
             if not self.holds(statement, lambda t=touched: t.is_empty()) and not self.excluded(statement):
                 sizes, x, _ = self.smallest(touched)
                 self.add(
@@ -175,14 +175,14 @@ class _Prover:
     # -- reads
 
     def edges(self) -> list[Edge]:
-        found: list[Edge] = []
+        edges: list[Edge] = []
         for reader in self.statements:
             for operand, access in enumerate(reader.reads):
                 for writer, output in self.writers(access.array):
                     edge = Edge(writer.number, output, reader.number, operand)
                     if self.feasible(edge):
-                        found.append(edge)
-        return found
+                        edges.append(edge)
+        return edges
 
     def feasible(self, edge: Edge) -> bool:
         read = self.access(edge.reader, "reads", edge.operand)

@@ -22,23 +22,23 @@ def matched(result: Any, outputs: int, call: Call) -> list[tuple[TileKey, Tile]]
         pairs = list(zip(call.outputs, result, strict=True))
     else:
         raise TypeError(f"returned {_amount(result)}; its declaration says outputs={outputs}")
-    found: list[tuple[TileKey, Tile]] = []
+    matches: list[tuple[TileKey, Tile]] = []
     for keys, tiles in pairs:
-        _match(keys, tiles, found)
-    return found
+        _match(keys, tiles, matches)
+    return matches
 
 
-def _match(keys: Any, tiles: Any, found: list[tuple[TileKey, Tile]]) -> None:
+def _match(keys: Any, tiles: Any, matches: list[tuple[TileKey, Tile]]) -> None:
     """Match an output with its tile, or a range of outputs with a list of tiles."""
     if isinstance(keys, TileKey):
         if isinstance(tiles, np.generic | int | float | complex):
             tiles = np.asarray(tiles)
         if not _is_tile(tiles):
             raise TypeError(f"returned {_amount(tiles)} for {keys}; a tile is a NumPy array")
-        found.append((keys, tiles))
+        matches.append((keys, tiles))
     elif _is_several(tiles) and len(tiles) == len(keys):
         for key, tile in zip(keys, tiles, strict=True):
-            _match(key, tile, found)
+            _match(key, tile, matches)
     else:
         raise TypeError(f"returned {_amount(tiles)} for a range of {len(keys)} tiles")
 

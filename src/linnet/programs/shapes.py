@@ -119,10 +119,10 @@ class Shapes:
 
     def _neighbour(self, key: TileKey, axis: int) -> TileKey:
         place = (key.array, axis, key.index[axis])
-        found = self._beside.get(place)
-        if found is None:
-            found = self._beside[place] = self._found(key, axis)
-        return found
+        neighbour = self._beside.get(place)
+        if neighbour is None:
+            neighbour = self._beside[place] = self._found(key, axis)
+        return neighbour
 
     def _found(self, key: TileKey, axis: int) -> TileKey:
         extents = [range(n) for n in self._bound.grid(key.array)]
@@ -161,13 +161,13 @@ def declared(call: Call, described: Mapping[TileKey, Description]) -> dict[TileK
             f"what kernel {call.kernel!r} declares of its results (shape=, dtype=) fails on "
             f"{call.args!r}: {type(error).__name__}: {error}"
         ) from error
-    found: dict[TileKey, Description] = {}
+    descriptions: dict[TileKey, Description] = {}
     for keys, shape, dtype in zip(
         call.outputs, shapes if kernel.outputs > 1 else (shapes,), dtypes, strict=True
     ):
         for key, one, kind in _paired(keys, shape, dtype):
-            found[key] = Description(tuple(one), np.dtype(kind))
-    return found
+            descriptions[key] = Description(tuple(one), np.dtype(kind))
+    return descriptions
 
 
 def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description] | None:
@@ -179,7 +179,7 @@ def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileK
     first, second = (_tried(call, described, lengths) for lengths in (_SMALL_LENGTHS, _OTHER_LENGTHS))
     if first is None or second is None:
         return None
-    found: dict[TileKey, Description] = {}
+    descriptions: dict[TileKey, Description] = {}
     for (key, tile, large), (_, other, large_again) in zip(first, second, strict=True):
         if tile.ndim != other.ndim:
             return None
@@ -191,8 +191,8 @@ def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileK
                 lengths.append(short)
             else:
                 return None
-        found[key] = Description(tuple(lengths), tile.dtype)
-    return found
+        descriptions[key] = Description(tuple(lengths), tile.dtype)
+    return descriptions
 
 
 _SMALL_LENGTHS = (5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
@@ -213,10 +213,10 @@ def _tried(
 
     def tile(key: TileKey) -> Tile:
         shape = tuple(short[length] for length in described[key].shape)
-        made = np.asarray(rng.random(shape))
+        matrix = np.asarray(rng.random(shape))
         if len(shape) == 2 and shape[0] == shape[1]:
-            made = made + made.T + 4 * shape[0] * np.eye(shape[0])  # one that can be factored
-        return made.astype(described[key].dtype)
+            matrix = matrix + matrix.T + 4 * shape[0] * np.eye(shape[0])  # one that can be factored
+        return matrix.astype(described[key].dtype)
 
     kernel = get_kernel(call.kernel)
     try:

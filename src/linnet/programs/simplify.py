@@ -71,18 +71,18 @@ class _Simplifier:
 
     def block(self, body: Sequence[Stmt], scalars: dict[str, Expr]) -> list[Stmt]:
         """Statements with what stands for names in `scalars`; scalars assigned are added to them."""
-        made: list[Stmt] = []
+        statements: list[Stmt] = []
         for stmt in body:
             match stmt:
                 case Let(name, value):
                     scalars[name] = self.expr(value, scalars)
                 case For():
-                    made += self.loop(stmt, scalars)
+                    statements += self.loop(stmt, scalars)
                 case If():
-                    made += self.branch(stmt, scalars)
+                    statements += self.branch(stmt, scalars)
                 case Run():
-                    made.append(self.call(stmt, scalars))
-        return made
+                    statements.append(self.call(stmt, scalars))
+        return statements
 
     def loop(self, stmt: For, scalars: dict[str, Expr]) -> list[Stmt]:
         start, stop, step = (self.expr(e, scalars) for e in (stmt.start, stmt.stop, stmt.step))
@@ -246,9 +246,9 @@ class _Simplifier:
                 return _hull(sides[0], sides[1]) if sides[0] and sides[1] else None
             case _:
                 pass
-        found = [self.span(e) for e in parts(expr)]
-        inside = [s for s in found if s is not None]
-        return _span(expr, inside) if len(inside) == len(found) else None
+        spans = [self.span(e) for e in parts(expr)]
+        inside = [s for s in spans if s is not None]
+        return _span(expr, inside) if len(inside) == len(spans) else None
 
 
 def _span(expr: Expr, inside: Sequence[Span]) -> Span | None:

@@ -95,23 +95,25 @@ class PairSolver:
             body = f"range({', '.join(code(e, Identity()) for e in bounds)})"
             needs = frozenset[str]().union(*map(names, bounds))
             risky = any(map(can_fail, bounds))
-            made = [Condition("range", order, body=body, names=needs, own=name, risky_body=risky)]
+            conditions = [Condition("range", order, body=body, names=needs, own=name, risky_body=risky)]
         elif step is not None and step < 0:
             lowest, highest = linear(loop.stop).plus(1), linear(loop.start)
-            made = [row(var - lowest, order, name), row(highest - var, order, name)]
+            conditions = [row(var - lowest, order, name), row(highest - var, order, name)]
         else:
-            made = [row(var - linear(b), order, name) for b in _alternatives(loop.start, "max")]
-            made += [row(linear(b).plus(-1) - var, order, name) for b in _alternatives(loop.stop, "min")]
-        if step not in (1, -1) and made[0].kind != "range":
+            conditions = [row(var - linear(b), order, name) for b in _alternatives(loop.start, "max")]
+            conditions += [
+                row(linear(b).plus(-1) - var, order, name) for b in _alternatives(loop.stop, "min")
+            ]
+        if step not in (1, -1) and conditions[0].kind != "range":
             modulus = str(abs(step)) if step is not None else code(loop.step, Identity())
             form = var - linear(loop.start)
             risky = can_fail(loop.step)
-            made.append(
+            conditions.append(
                 Condition(
                     "multiple", order, form, modulus, names=names(loop.step), own=name, risky_body=risky
                 )
             )
-        self.conditions += made
+        self.conditions += conditions
         for guard in loop.guards:
             self.guard(guard)
         self.ends[name] = len(self.conditions)
@@ -326,14 +328,14 @@ class PairSolver:
 
     def stride(self, var: str) -> Condition | None:
         """A condition `var == ... (mod m)` all of whose other names are known; the loop's own first."""
-        found: list[Condition] = []
+        strides: list[Condition] = []
         for one in self.conditions:
             if one.kind != "multiple" or self.open(one.depends - {var}) or (one.risky and one.own != var):
                 continue
             inside = [a for a in one.form.terms if var in a.depends]
             if [a.text for a in inside] == [var] and abs(one.form.terms[inside[0]]) == 1:
-                found.append(one)
-        return min(found, key=lambda c: c.own != var, default=None)
+                strides.append(one)
+        return min(strides, key=lambda c: c.own != var, default=None)
 
     def bounds(self, var: str) -> tuple[list[str], list[str]]:
         """Texts of the lowest value of `var` and of the first value beyond, from all linear conditions."""

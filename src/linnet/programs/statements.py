@@ -181,15 +181,15 @@ class _Flattener:
     def read(self, tiles: Tiles) -> list[Access]:
         """The access itself and, where version 0 is another array, that one under its condition."""
         access = _access(tiles)
-        made = [access]
+        accesses = [access]
         base = self.bases.get(tiles.array)
         while base is not None:
             first = access.index[0]
             guards = (*access.guards, Binary("==", first, Int(0)))
             access = Access(base, access.index[1:], access.locals, guards, access.at)
-            made.append(access)
+            accesses.append(access)
             base = self.bases.get(base)
-        return made
+        return accesses
 
 
 def _guarded(

@@ -55,20 +55,20 @@ def urgency(bound: BoundProgram) -> list[Weights]:
     samples = list(_samples(bound))
     if not samples:
         return flat
-    found: list[Weights] = []
+    all_weights: list[Weights] = []
     sizes = list(bound.sizes.values())
     for statement, fallback in zip(program.statements, flat, strict=True):
         rows = [each.rows(statement.number) for each in samples]
         matrix = np.concatenate([features for features, _ in rows])
         values = np.concatenate([heights for _, heights in rows])
         if not len(values):
-            found.append(fallback)
+            all_weights.append(fallback)
             continue
         weights = np.linalg.lstsq(matrix, values, rcond=None)[0].round(6)
         loops = len(statement.loops)
         constant = float(weights[loops:-1] @ np.asarray(sizes, dtype=float) + weights[-1])
-        found.append((*map(float, weights[:loops]), constant))
-    return found
+        all_weights.append((*map(float, weights[:loops]), constant))
+    return all_weights
 
 
 def priority(weights: Sequence[float], indices: Sequence[int]) -> int:

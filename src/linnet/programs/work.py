@@ -93,11 +93,11 @@ def _variants(bound: BoundProgram, statement: Statement, count: int) -> list[tup
     columns = _columns(bound, statement)
     values = np.column_stack([_column(bound, columns, a) for a in varying])
     kinds, times = np.unique(values, axis=0, return_counts=True)
-    made: list[tuple[list[Any], int]] = []
+    variants: list[tuple[list[Any], int]] = []
     for kind, number in zip(kinds.tolist(), times.tolist(), strict=True):
         here = iter(kind)
-        made.append(([_settled(a, (next(here),) if _varies(a) else ()) for a in args], number))
-    return made
+        variants.append(([_settled(a, (next(here),) if _varies(a) else ()) for a in args], number))
+    return variants
 
 
 def _varies(operand: Tiles | Expr) -> bool:

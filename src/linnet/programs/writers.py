@@ -101,9 +101,9 @@ class Written:
             writer = np.where(self.sorted[place] == keys, self.table[place], -1)
         if everywhere:
             return writer
-        found = np.full(count, -1, dtype=self.table.dtype)
-        found[inside] = writer
-        return found
+        there = np.full(count, -1, dtype=self.table.dtype)
+        there[inside] = writer
+        return there
 
 
 def _repeated(keys: IntArray) -> tuple[int, int] | None:

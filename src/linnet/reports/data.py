@@ -83,8 +83,8 @@ def _lane(job: str, worker: str) -> str:
 
 def _pictured(job: JobRecord) -> list[tuple[str, dict[tuple[int, ...], int]]]:
     """Arrays in more than one tile, those with most tiles first."""
-    found = [(name, dict(tiles)) for name, tiles in job.written.items() if len(tiles) > 1]
-    return sorted(found, key=lambda each: -len(each[1]))[:4]
+    arrays = [(name, dict(tiles)) for name, tiles in job.written.items() if len(tiles) > 1]
+    return sorted(arrays, key=lambda each: -len(each[1]))[:4]
 
 
 def _matrix(name: str, tiles: dict[tuple[int, ...], int]) -> dict[str, Any]:

@@ -23,13 +23,13 @@ def html_page(title: str, data: dict[str, Any] | None, script: str = "", *, belo
     True
     """
     # Inside a script `</` would end it, and `<!--` would begin a comment.
-    given = "" if data is None else f"show({_embedded(data)});"
+    call = "" if data is None else f"show({_embedded(data)});"
     return (
         f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{html.escape(title)}</title>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<link rel='icon' href='data:,'>"
         f"<style>{asset('page.css')}</style></head><body>{asset('body.html').replace('<!--below-->', below)}"
-        f"<script>{asset('page.js')}\n{given}{script}</script></body></html>"
+        f"<script>{asset('page.js')}\n{call}{script}</script></body></html>"
     )
 
 

@@ -36,10 +36,10 @@ def runtime_folder() -> Path:
     base = os.environ.get("LINNET_RUNTIME_DIR") or os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(base) / "linnet" if base else Path(tempfile.gettempdir()) / f"linnet-{os.getuid()}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise StoreError(f"{folder} is not a folder of this user; remove it, or set LINNET_RUNTIME_DIR")
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    if stat.S_IMODE(status.st_mode) != 0o700:
         folder.chmod(0o700)
     return folder
 
@@ -66,7 +66,7 @@ def forget(address: str) -> None:
 
 def entries() -> list[Entry]:
     """What is listed, the latest first; sessions whose process has ended are taken off."""
-    found: list[Entry] = []
+    listed: list[Entry] = []
     for path in runtime_folder().glob("[a-z]*.json"):
         try:
             entry = Entry(**json.loads(path.read_text(encoding="utf-8")))
@@ -76,8 +76,8 @@ def entries() -> list[Entry]:
             with suppress(OSError):
                 path.unlink()
             continue
-        found.append(entry)
-    return sorted(found, key=lambda each: -each.begun)
+        listed.append(entry)
+    return sorted(listed, key=lambda each: -each.begun)
 
 
 def _there(entry: Entry) -> bool:

@@ -45,15 +45,15 @@ def make_engine(name: str, **options: Any) -> Engine:
     >>> make_engine("threads", workers=2)
     Threads(workers=2)
     """
-    found = _announced().get(name)
-    if found is None:
+    entry = _announced().get(name)
+    if entry is None:
         near = difflib.get_close_matches(name, engine_names(), n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise InputError(f"no engine named {name!r}{hint} (there are: {', '.join(engine_names())})")
-    factory: Callable[..., Engine] = found.load()
-    given = {option: value for option, value in options.items() if value is not None}
-    _check_options(name, factory, given)
-    return factory(**given)
+    factory: Callable[..., Engine] = entry.load()
+    keywords = {option: value for option, value in options.items() if value is not None}
+    _check_options(name, factory, keywords)
+    return factory(**keywords)
 
 
 def _check_options(name: str, factory: Callable[..., Engine], given: Iterable[str]) -> None:
@@ -73,14 +73,14 @@ def _check_options(name: str, factory: Callable[..., Engine], given: Iterable[st
 
 def _elsewhere(option: str) -> str:
     """Other engines that have an option."""
-    found: list[str] = []
+    engines: list[str] = []
     for name in _BUILT_IN:
         try:
             if option in inspect.signature(_announced()[name].load()).parameters:
-                found.append(repr(name))
+                engines.append(repr(name))
         except ImportError:  # an extra that is not installed
             continue
-    return f"; engine {' and '.join(found)} has it" if found else ""
+    return f"; engine {' and '.join(engines)} has it" if engines else ""
 
 
 def _announced() -> dict[str, EntryPoint]:

@@ -57,7 +57,7 @@ def report(path: str | os.PathLike[str] | None = None, *, title: str | None = No
     'finished'
     """
     jobs = [described(job, known_of(job)) for job in RECORD.jobs]
-    made = Report(
+    page = Report(
         {
             "title": title or ("What ran" if jobs else "Nothing has run yet"),
             "sub": time.strftime("%d %B %Y, %H:%M"),
@@ -67,8 +67,8 @@ def report(path: str | os.PathLike[str] | None = None, *, title: str | None = No
         }
     )
     if path is not None:
-        made.save(path)
-    return made
+        page.save(path)
+    return page
 
 
 @contextmanager
@@ -120,25 +120,25 @@ def known_of(job: JobRecord) -> dict[str, Any]:
     if "known" in about:
         return about["known"]
     ran = about.get("ran")
-    found: dict[str, Any] = {}
+    known: dict[str, Any] = {}
     program = ran.program() if ran is not None else None
     if program is not None:
-        found["source"] = _cut(repr(program))
+        known["source"] = _cut(repr(program))
     try:
         work = ran.workload() if ran is not None and job.tasks <= _MANY else None
     except Exception:  # a program whose kernels declare too little; its report has fewer numbers
         work = None
     if work is not None:
-        found["flops"] = float(work.flops.sum())
+        known["flops"] = float(work.flops.sum())
         kernels = [each.kernel for each in work.bound.program.statements]
         sums = np.bincount(work.statement, work.flops, len(kernels))
-        found["of_kernels"] = {
+        known["of_kernels"] = {
             name: float(sum(s for k, s in zip(kernels, sums, strict=True) if k == name)) for name in kernels
         }
-        found["least"] = int(work.tile_bytes[work.kept].sum())
-    about["known"] = found  # a page that is drawn every second asks every second
+        known["least"] = int(work.tile_bytes[work.kept].sum())
+    about["known"] = known  # a page that is drawn every second asks every second
     about.pop("ran", None)
-    return found
+    return known
 
 
 def _cut(text: str) -> str:

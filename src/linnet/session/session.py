@@ -172,27 +172,27 @@ def init(
     """
     global _of_process
     if isinstance(engine, str):
-        made = make_engine(engine, workers=workers, memory=memory, **options)
+        chosen = make_engine(engine, workers=workers, memory=memory, **options)
     elif isinstance(engine, type) or not callable(getattr(engine, "run", None)):
         names = ", ".join(f'"{name}"' for name in engine_names())
         raise InputError(f"engine={engine!r}: give the name of one ({names}), or an engine")
     else:
-        given = {"workers": workers, "memory": memory, **options}
-        extra = [name for name, value in given.items() if value is not None]
+        keywords = {"workers": workers, "memory": memory, **options}
+        extra = [name for name, value in keywords.items() if value is not None]
         if extra:
             raise TypeError(
                 f"init was given an engine, {engine!r}, and also {', '.join(extra)}; "
                 "give these to the engine when you make it"
             )
-        made = engine
-    set_for_engine(made, checked(progress))
-    session = Session(made, closes_engine=made is not engine)
+        chosen = engine
+    set_for_engine(chosen, checked(progress))
+    session = Session(chosen, closes_engine=chosen is not engine)
     if dashboard is not False:
         from linnet.session.reporting import dashboard as served
 
         session.dashboard = served(port=0 if dashboard is True else dashboard)
         atexit.register(session._end_with_process)
-    if made is not engine:
+    if chosen is not engine:
         # Registered now, after what the engine's library registered when it was imported: so it comes first.
         atexit.register(session._end_with_process)
     with _lock:

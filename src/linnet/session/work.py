@@ -115,28 +115,28 @@ def run(
     setting = Setting.of(engine)
     work = expression.lowered(setting)
     try:
-        made = engine.run(
+        results = engine.run(
             work.bound,
             work.inputs,
             out=None if out is None else out(work),
             events=_sink(work, engine, events),
         )
-        doubted = work.doubt is not None and _number(made, work.doubt) != 0
+        doubted = work.doubt is not None and _number(results, work.doubt) != 0
     except LinAlgError:
         if work.doubt is None:
             raise
         doubted = True
     if doubted:
         work = expression.lowered(setting._replace(trusting=False))
-        made = engine.run(
+        results = engine.run(
             work.bound,
             work.inputs,
             out=None if out is None else out(work),
             events=_sink(work, engine, events),
         )
     for name in work.conditions:
-        warn_of(_number(made, name))  # type: ignore[possibly-undefined]
-    return work, made  # type: ignore[possibly-undefined]
+        warn_of(_number(results, name))  # type: ignore[possibly-undefined]
+    return work, results  # type: ignore[possibly-undefined]
 
 
 def _sink(work: Work, engine: Engine, events: Sink | None) -> Sink:
@@ -201,8 +201,10 @@ def plan(
         if cluster is None:
             cluster = Cluster(nodes=1, workers=engine.workers, memory=engine.memory)
         work = expression.lowered(Setting.of(engine))
-        found = engine.plan(work.bound, work.inputs) if policy == "auto" else None
-        return choose(Workload.of(work.bound, work.inputs), cluster, policy) if found is None else found
+        of_engine = engine.plan(work.bound, work.inputs) if policy == "auto" else None
+        return (
+            choose(Workload.of(work.bound, work.inputs), cluster, policy) if of_engine is None else of_engine
+        )
     work = expression.lowered(Setting.on(cluster))
     return choose(Workload.of(work.bound, work.inputs), cluster, policy)
 

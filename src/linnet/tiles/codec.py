@@ -296,15 +296,17 @@ def _expanded(payload: memoryview, compression: Compression, size: int, name: st
     try:
         if compression == "zstd":
             said = package.frame_content_size(payload)  # asked first: the decompressor would allocate it
-            made = (
+            expanded = (
                 b""
                 if said != size
                 else package.ZstdDecompressor().decompress(payload, allow_extra_data=False)
             )
         else:
-            made = package.decompress(payload, uncompressed_size=size)
+            expanded = package.decompress(payload, uncompressed_size=size)
     except refusals as error:
         _damaged(name, f"its elements cannot be expanded by {compression}: {error}")
-    if len(made) != size:
-        _damaged(name, f"its elements are {len(made)} bytes after {compression} where the header says {size}")
-    return memoryview(made)
+    if len(expanded) != size:
+        _damaged(
+            name, f"its elements are {len(expanded)} bytes after {compression} where the header says {size}"
+        )
+    return memoryview(expanded)

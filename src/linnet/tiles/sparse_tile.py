@@ -137,12 +137,12 @@ class SparseTile:
         header = self._header(self.stored)
         parts = (self.pointers, self.indices, self.values)
         place = _aligned(len(header))
-        made = np.zeros(place + sum(_aligned(part.nbytes) for part in parts), np.uint8)
-        made[: len(header)] = np.frombuffer(header, np.uint8)
+        packed = np.zeros(place + sum(_aligned(part.nbytes) for part in parts), np.uint8)
+        packed[: len(header)] = np.frombuffer(header, np.uint8)
         for part in parts:
-            made[place : place + part.nbytes] = part.view(np.uint8)
+            packed[place : place + part.nbytes] = part.view(np.uint8)
             place += _aligned(part.nbytes)
-        return made
+        return packed
 
     def _header(self, stored: int) -> bytes:
         index = self.indices.dtype.itemsize
@@ -162,11 +162,11 @@ class SparseTile:
         place = _aligned(_FIXED.size + 16 * len(shape))
         sizes = ((rows + 1) * index.itemsize, most * index.itemsize, most * dtype.itemsize)
         memory = np.empty(place + sum(map(_aligned, sizes)), np.uint8)
-        found: list[NDArray[Any]] = []
+        parts: list[NDArray[Any]] = []
         for size, kind in zip(sizes, (index, index, dtype), strict=True):
-            found.append(memory[place : place + size].view(kind))
+            parts.append(memory[place : place + size].view(kind))
             place += _aligned(size)
-        return cls(shape, origin, fill, *found), memory
+        return cls(shape, origin, fill, *parts), memory
 
     def filled(self, memory: NDArray[np.uint8], stored: int) -> NDArray[np.uint8]:
         """The tile as bytes, in the memory of its `room`, after so many elements were written.
@@ -214,14 +214,14 @@ class SparseTile:
             raise _damaged(f"its shape is {shape}")
         rows, columns = folded(shape)
         place = _aligned(end)
-        found: list[NDArray[Any]] = []
+        parts: list[NDArray[Any]] = []
         for count, kind in ((rows + 1, f"i{index}"), (stored, f"i{index}"), (stored, dtype)):
             size = count * np.dtype(kind).itemsize
             if place + size > len(data):
                 raise _damaged("it is truncated")
-            found.append(data[place : place + size].view(kind))
+            parts.append(data[place : place + size].view(kind))
             place += _aligned(size)
-        pointers, indices, values = found
+        pointers, indices, values = parts
         if pointers[0] != 0 or pointers[-1] != stored or (rows > 1 and (np.diff(pointers) < 0).any()):
             raise _damaged("its rows are not in order")
         # Seen without a sign a negative index is a large one: one pass looks for both.

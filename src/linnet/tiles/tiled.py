@@ -91,18 +91,18 @@ class TiledArray:
         """
         if not tiles:
             raise InputError(f"{name} has no tiles, so its shape is unknown; write at least one tile of it")
-        found = _grid(tiles, name) if grid is None else tuple(grid)
-        boundaries = tuple(from_sizes(_sizes(tiles, axis, count, name)) for axis, count in enumerate(found))
+        cuts = _grid(tiles, name) if grid is None else tuple(grid)
+        boundaries = tuple(from_sizes(_sizes(tiles, axis, count, name)) for axis, count in enumerate(cuts))
         dtype = np.result_type(*{tile.dtype for tile in tiles.values()})
-        made = cls(Layout(boundaries), dtype, dict(tiles), fill)
+        tiled = cls(Layout(boundaries), dtype, dict(tiles), fill)
         if fill is None:
-            missing = [index for index in made.layout.indices() if index not in tiles]
+            missing = [index for index in tiled.layout.indices() if index not in tiles]
             if missing:
                 raise InputError(
                     f"{_listed(TileKey(name, index) for index in missing)} not written, and {name} has no "
                     f"fill; write every tile of it, or declare it Out(fill=...)"
                 )
-        return made
+        return tiled
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -86,6 +86,6 @@ def dashboard(
     Dashboard
         A context manager with the `address` of the page and the `token` that cancelling needs.
     """
-    made = Dashboard(host=host, port=port, known=known)
-    print(f"dashboard: {made.address}?token={made.token}", file=sys.stderr, flush=True)
-    return made
+    page = Dashboard(host=host, port=port, known=known)
+    print(f"dashboard: {page.address}?token={page.token}", file=sys.stderr, flush=True)
+    return page

@@ -119,24 +119,24 @@ class Server:
 
     def _trusted(self, request: Any) -> bool:
         """Whether who asks has the token."""
-        given = request.headers.get("x-linnet-token") or request.query_params.get("token", "")
-        return hmac.compare_digest(given.encode(), self.token.encode())
+        token = request.headers.get("x-linnet-token") or request.query_params.get("token", "")
+        return hmac.compare_digest(token.encode(), self.token.encode())
 
     async def _pictures(self, source: str, request: Any) -> AsyncIterator[str]:
         while not self._ended and not await request.is_disconnected():
-            found = await asyncio.to_thread(self._data, source, self._trusted(request))
-            yield f"data: {json.dumps(found, separators=(',', ':'))}\n\n"
+            pictures = await asyncio.to_thread(self._data, source, self._trusted(request))
+            yield f"data: {json.dumps(pictures, separators=(',', ':'))}\n\n"
             await asyncio.sleep(_EVERY)
 
     def _data(self, source: str, trusted: bool) -> dict[str, Any]:
         """What is shown; what programs wrote only to who has the token: others of this machine may look."""
         try:
-            found = self._found(source).data()
+            data = self._found(source).data()
         except (LinnetError, OSError) as error:
             return {"problem": str(error), "title": "Linnet", "jobs": []}
-        if not trusted and found.get("log"):
-            found["log"] = [["", "What programs wrote is shown with the token, printed at the start."]]
-        return found
+        if not trusted and data.get("log"):
+            data["log"] = [["", "What programs wrote is shown with the token, printed at the start."]]
+        return data
 
     def _found(self, source: str) -> Source:
         """What was picked: only what is registered can be."""
@@ -151,18 +151,18 @@ class Server:
 
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
-        made.listen(64)  # whoever asks before the thread answers waits
+        listening.bind((host, port))
+        listening.listen(64)  # whoever asks before the thread answers waits
     except OSError as error:
-        made.close()
+        listening.close()
         raise UnreachableError(
             f"the dashboard cannot listen on {host}:{port} ({error.strerror}); give another port, or 0 for "
             "a free one"
         ) from error
-    return made
+    return listening
 
 
 __all__ = ["Server", "listed"]

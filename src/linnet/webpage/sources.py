@@ -95,9 +95,9 @@ class OneJob:
         self._trace.append(Sample(at, progress.ready, progress.leased, progress.workers, progress.done))
         if len(self._trace) > 600:
             del self._trace[1:-1:2]
-        made = self._job.report()
-        return type(made)(
-            made.address, made.spec, made.status, made.workers, self._trace, (), made.notes, made.events
+        known = self._job.report()
+        return type(known)(
+            known.address, known.spec, known.status, known.workers, self._trace, (), known.notes, known.events
         ).data()
 
     def cancel(self) -> str:
@@ -137,15 +137,15 @@ class OneBag:
 
     def _words(self) -> list[list[str]]:
         """What the latest attempts wrote, each with when it wrote last."""
-        found: list[tuple[float, str]] = []
+        words: list[tuple[float, str]] = []
         for place in (Path(self._bag.folder) / "attempts").glob("*/std*"):
             with suppress(OSError):
                 seen = place.stat()
                 if seen.st_size:
-                    found.append((seen.st_mtime, str(place)))
+                    words.append((seen.st_mtime, str(place)))
         return [
             [clock(at), f"attempt {Path(path).parent.name}, {Path(path).name}: {tail(Path(path)).rstrip()}"]
-            for at, path in sorted(found)[-_BAG_LOGS:]
+            for at, path in sorted(words)[-_BAG_LOGS:]
         ]
 
     def _map(self) -> dict[str, Any]:
@@ -155,14 +155,14 @@ class OneBag:
         rows = list(table)[:_BAG_JOBS]
         names = [name for name in table.parameters if len({str(row.get(name)) for row in rows}) > 1][:2]
         values = [list(dict.fromkeys(str(row.get(name)) for row in rows)) for name in names]
-        found: list[list[Any]] = []
+        jobs: list[list[Any]] = []
         for row in rows:
             text = ", ".join(f"{name}={row.get(name)}" for name in table.parameters)
             places = [each.index(str(row.get(name))) for name, each in zip(names, values, strict=True)]
             down, across = (places[0], places[1]) if len(places) == 2 else (0, *places, 0)[:2]
             state = str(row["state"])
-            found.append([str(row["job"]), words.get(state, state), text, down, across])
-        return {"jobs": found, "axes": names}
+            jobs.append([str(row["job"]), words.get(state, state), text, down, across])
+        return {"jobs": jobs, "axes": names}
 
     def cancel(self) -> str:
         self._bag.cancel()

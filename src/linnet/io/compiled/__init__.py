@@ -43,19 +43,19 @@ class Fields(ctypes.Structure):
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The compiled library, or None where it was not built or cannot be loaded."""
-    found = loaded(LIBRARY)
-    if found is not None:
+    compiled = loaded(LIBRARY)
+    if compiled is not None:
         number, address = ctypes.c_int64, ctypes.c_void_p
-        found.linnet_fields.argtypes = (
+        compiled.linnet_fields.argtypes = (
             ctypes.POINTER(Fields),
             address,
             *(number,) * 4,
             ctypes.POINTER(number),
         )
-        found.linnet_fields.restype = number
-        found.linnet_rows.argtypes = (address, *(number,) * 3, ctypes.POINTER(number))
-        found.linnet_rows.restype = number
-    return found
+        compiled.linnet_fields.restype = number
+        compiled.linnet_rows.argtypes = (address, *(number,) * 3, ctypes.POINTER(number))
+        compiled.linnet_rows.restype = number
+    return compiled
 
 
 @functools.cache
@@ -65,7 +65,7 @@ def powers() -> NDArray[np.uint64]:
     >>> [f"{half:x}" for half in powers()[1 - _LOWEST].tolist()]
     ['a000000000000000', '0']
     """
-    found: list[tuple[int, int]] = []
+    halves: list[tuple[int, int]] = []
     for q in range(_LOWEST, _HIGHEST + 1):
         five = 5 ** abs(q)
         length = five.bit_length()
@@ -73,8 +73,8 @@ def powers() -> NDArray[np.uint64]:
             bits = (1 << (length + 127)) // five + 1
         else:
             bits = five << 128 - length if length <= 128 else five >> length - 128
-        found.append((bits >> 64, bits & (1 << 64) - 1))
-    return np.array(found, np.uint64)
+        halves.append((bits >> 64, bits & (1 << 64) - 1))
+    return np.array(halves, np.uint64)
 
 
 class Parser:

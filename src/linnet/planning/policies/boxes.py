@@ -42,15 +42,15 @@ class Boxes:
     @classmethod
     def variants(cls, work: Workload, cluster: Cluster) -> Iterator[Boxes]:
         """One; none where the program has no join, or too many of them."""
-        found = joins(work)
-        if found and sum(len(join.tasks) for join in found) <= MOST:
-            yield cls((work, found))
+        all_joins = joins(work)
+        if all_joins and sum(len(join.tasks) for join in all_joins) <= MOST:
+            yield cls((work, all_joins))
 
     def place(self, work: Workload, cluster: Cluster) -> Placement:
         """Cut the joins into boxes, then place the rest."""
-        found = self.known[1] if self.known is not None and self.known[0] is work else joins(work)
+        all_joins = self.known[1] if self.known is not None and self.known[0] is work else joins(work)
         nodes = np.full(work.count, -1, np.int32)
-        _Cutting(work, cluster, found).cut(nodes)
+        _Cutting(work, cluster, all_joins).cut(nodes)
         return completed(Walks.of(work, cluster), nodes, backward_first=False)
 
 

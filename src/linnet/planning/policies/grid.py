@@ -38,20 +38,20 @@ class Summa:
     @classmethod
     def variants(cls, work: Workload, cluster: Cluster) -> Iterator[Summa]:
         """One for each grid that can matter; none where the program has no join."""
-        found = joins(work)
-        if not found:
+        all_joins = joins(work)
+        if not all_joins:
             return
         if cluster.grid is not None:
             rows, columns, layers = fitted(cluster.grid, 3)
-            yield cls((rows, columns, layers), (work, found))
+            yield cls((rows, columns, layers), (work, all_joins))
             return
-        extents = _extents(found[0])
+        extents = _extents(all_joins[0])
         grids = [grid for grid in factorisations(cluster.count, 3) if _fits(grid, extents)]
         if not grids:  # more nodes than products: those that leave fewest idle
             used = {g: _used(g, extents) for g in factorisations(cluster.count, 3)}
             grids = [grid for grid, busy in used.items() if busy == max(used.values())]
         for rows, columns, layers in grids:
-            yield cls((rows, columns, layers), (work, found))
+            yield cls((rows, columns, layers), (work, all_joins))
 
     def place(self, work: Workload, cluster: Cluster) -> Placement:
         """Place the joins by their coordinates, then the rest."""

@@ -46,15 +46,15 @@ class Join:
 
 def joins(work: Workload) -> list[Join]:
     """The group-by-joins of a program, heaviest first."""
-    found: list[tuple[float, Join]] = []
+    weighed: list[tuple[float, Join]] = []
     flops = np.bincount(work.statement, work.flops, len(work.bound.program.statements))
     for statement in work.bound.program.statements:
         pair = _pair(statement)
         first, last = work.tasks.offsets[statement.number : statement.number + 2].tolist()
         tasks = np.arange(first, last, dtype=np.int64)
         if pair is not None and len(tasks):
-            found.append((float(flops[statement.number]), _join(work, statement, tasks, *pair)))
-    ranked = [join for _, join in sorted(found, key=lambda item: -item[0])]
+            weighed.append((float(flops[statement.number]), _join(work, statement, tasks, *pair)))
+    ranked = [join for _, join in sorted(weighed, key=lambda item: -item[0])]
     rows, columns = (_values(ranked, name) for name in ("row", "column"))
     return [
         replace(join, row=np.searchsorted(rows, join.row), column=np.searchsorted(columns, join.column))
@@ -111,12 +111,12 @@ def _coordinate(
     """A number for the indices along some axes, and how many there can be; of a range it takes the start."""
     starts = _starts(access)
     number = work.names.index(access.array) if access.array in work.names else None
-    found, size = np.zeros(count, np.int64), 1
+    coordinate, size = np.zeros(count, np.int64), 1
     for axis in axes:
         index = vectorised(starts[axis], values, work.bound.tables)
         column = np.broadcast_to(np.asarray(index, np.int64), (count,))
         extent = int(column.max()) + 1
         if number is not None:
             extent = max(extent, int(work.tile_index[number][:, axis].max()) + 1)
-        found, size = found * extent + column, size * extent
-    return found, size
+        coordinate, size = coordinate * extent + column, size * extent
+    return coordinate, size

@@ -89,20 +89,20 @@ class Improved:
 
 def _in_blocks(work: Workload, cluster: Cluster, tiles: Numbers) -> NDArray[np.int32]:
     """The nodes of tiles: each array in blocks over the grid that suits it."""
-    found = np.zeros(len(tiles), np.int32)
+    nodes = np.zeros(len(tiles), np.int32)
     arrays = work.tile_array[tiles]
     present: list[int] = np.unique(arrays).tolist()
     for array in present:
         mine = tiles[arrays == array]
         layout = NodeLayout(grid_for(cluster, array_extents(work, mine)), contiguous=True)
-        found[arrays == array] = by_layout(work, layout, mine)
-    return found
+        nodes[arrays == array] = by_layout(work, layout, mine)
+    return nodes
 
 
 def _laid_out(work: Workload) -> tuple[Numbers, Numbers]:
     """Tasks whose node a layout gives: those that write a result, or have no operand; and a tile of each."""
-    made = np.flatnonzero((np.diff(work.read_start) == 0) & (np.diff(work.write_start) > 0))
+    without_operands = np.flatnonzero((np.diff(work.read_start) == 0) & (np.diff(work.write_start) > 0))
     tasks, tiles = ending(work)
-    others = np.setdiff1d(made, tasks)
+    others = np.setdiff1d(without_operands, tasks)
     firsts = work.write[work.write_start[others]].astype(np.int64)
     return np.concatenate([tasks, others]), np.concatenate([tiles, firsts])

@@ -104,17 +104,17 @@ class _Loads:
         """Eq. 3.2 if a task runs on a node, and that node; with `keep` it does run there."""
         missing = [tile for tile in tables.reads[task] if node not in self.held[tile]]
         moved = sum(tables.bytes[tile] for tile in missing)
-        made = sum(tables.bytes[tile] for tile in tables.writes[task])
+        written = sum(tables.bytes[tile] for tile in tables.writes[task])
         sent: dict[int, int] = defaultdict(int)
         for tile in missing:
             sent[home[tile]] += tables.bytes[tile]
         cost = (
-            max(max(self.memory), self.memory[node] + moved + made)
+            max(max(self.memory), self.memory[node] + moved + written)
             + max(max(self.into), self.into[node] + moved)
             + max(max(self.out), *(self.out[n] + size for n, size in sent.items()), 0)
         )
         if keep:
-            self.memory[node] += moved + made
+            self.memory[node] += moved + written
             self.into[node] += moved
             for source, size in sent.items():
                 self.out[source] += size

@@ -35,9 +35,11 @@ def creating(work: Workload) -> Mask:
     """Tasks that bring what others read from outside (files, random numbers): they can do it anywhere."""
     streams = [get_kernel(each.kernel).streams for each in work.bound.program.statements]
     outside = (np.diff(work.read_start) == 0) | np.array(streams, bool)[work.statement]
-    made = work.producer >= 0
+    by_a_task = work.producer >= 0
     read = np.diff(work.reader_start) > 0
-    return outside & ~any_of(made[work.read], work.read_start) & any_of(read[work.write], work.write_start)
+    return (
+        outside & ~any_of(by_a_task[work.read], work.read_start) & any_of(read[work.write], work.write_start)
+    )
 
 
 def beginning(work: Workload) -> Mask:
@@ -62,7 +64,7 @@ def ending(work: Workload) -> tuple[Numbers, Numbers]:
 
 def by_layout(work: Workload, layout: NodeLayout, tiles: Numbers) -> Nodes:
     """The nodes that a layout gives to tiles, each by its own array's index."""
-    found = np.zeros(len(tiles), np.int32)
+    nodes = np.zeros(len(tiles), np.int32)
     arrays = work.tile_array[tiles]
     present: list[int] = np.unique(arrays).tolist()
     for array in present:
@@ -70,8 +72,8 @@ def by_layout(work: Workload, layout: NodeLayout, tiles: Numbers) -> Nodes:
         index: Numbers = work.tile_index[array][tiles[mine] - work.first[array]]
         # Tasks that write several tiles are known by the first: places are counted among those.
         places = [np.unique(column, return_inverse=True)[1] for column in index.T]
-        found[mine] = layout.nodes(np.column_stack(places) if places else index)
-    return found
+        nodes[mine] = layout.nodes(np.column_stack(places) if places else index)
+    return nodes
 
 
 def in_blocks(cluster: Cluster, grid: Grid | None = None) -> NodeLayout:

@@ -10,7 +10,7 @@ is, and Irony, Toledo and Tiskin's (JPDC 2004) with the constant of Smith et al.
 for matrix multiplication", 2019), which hold where it is short. For Cholesky the update of the trailing
 matrix is bounded by the symmetric inequality of Al Daas, Ballard, Grigori, Kumar, Rouse and Verite (SPAA
 2023), for QR by that of Ballard, Demmel, Holtz and Schwartz (SIMAX 2011). For everything else there is the
-bound of connected pieces: what hangs together and is spread over k nodes needs k − 1 messages.
+bound of connected tasks: a connected group that is spread over k nodes needs k − 1 messages.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _qr_products(rows: int, columns: int) -> float:
 
 
 def messages(pieces: int, nodes: int) -> int:
-    """Messages that `nodes` need to work on so many pieces, each of which hangs together.
+    """Messages that `nodes` need to work on so many groups of connected tasks.
 
     >>> messages(pieces=1, nodes=8), messages(pieces=100, nodes=8)
     (7, 0)
@@ -236,8 +236,8 @@ def _pieces(work: Workload, cluster: Cluster) -> Bound:
     pieces = int(connected_components(links, directed=False)[0])
     least = int(work.tile_bytes[ties].min())
     needed = messages(pieces, min(cluster.count, work.count))
-    together = "one piece that hangs together" if pieces == 1 else f"{pieces} pieces that hang together"
-    kind = together if needed else "element-wise"
+    connected = "all tasks connected" if pieces == 1 else f"{pieces} groups of connected tasks"
+    kind = connected if needed else "element-wise"
     return Bound(kind, needed * least, needed * least / cluster.count)
 
 

@@ -181,10 +181,9 @@ class Plan:
         if bound.bytes is None:
             least = f"{bound.kind}: {bound.why or 'no closed form is known'}"
         else:
-            shared = f"whoever shares it among {bound.nodes} nodes"
-            least = f"{bound.kind}: {shared} moves {human(bound.bytes)} or more"
+            least = f"{bound.kind}, shared among {bound.nodes} nodes: at least {human(bound.bytes)} move"
             if bound.memory_dependent:
-                least += f", {human(int(bound.memory_dependent))} of it because memory is short"
+                least += f", {human(int(bound.memory_dependent))} of these because memory is short"
         parts = [text(self), f"  bound      {least}", f"  chosen     {self._reason()}"]
         return "\n".join([*parts, "", str(rivals(self))]) if self.rivals else "\n".join(parts)
 

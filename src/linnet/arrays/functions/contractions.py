@@ -13,6 +13,7 @@ import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase, as_node, axis_of, chunked, is_small, wrap, wrapped
 from linnet.arrays.elements.elementwise import apply, cast
+from linnet.arrays.elements.long_results import computed_anew
 from linnet.arrays.elements.operators import taken
 from linnet.arrays.expression import chunking
 from linnet.arrays.expression.builders import permuted
@@ -294,7 +295,13 @@ def inner(a: Any, b: Any, /) -> Array:
     return tensordot(wrap(x), wrap(y), axes=((x.ndim - 1,), (y.ndim - 1,)))
 
 
-@chunked(np.outer)
+def _outer_at_once(a: Any, b: Any, out: Any = None) -> Any:
+    if out is not None:
+        return np.outer(a, b, out)
+    return computed_anew(np.multiply, np.asarray(a).reshape(-1, 1), np.asarray(b).reshape(1, -1))
+
+
+@chunked(np.outer, small=_outer_at_once)
 def outer(a: Any, b: Any, out: Any = None) -> Array:
     """The products of all elements of `a` with all of `b`.
 

@@ -20,19 +20,17 @@ enum { AHEAD = 48 };
     {                                                                                                          \
         const int64_t safe = (int64_t)pointers[rows] - AHEAD;                                                  \
         for (int64_t i = 0; i < rows; i++) {                                                                   \
-            TYPE one = 0, two = 0;                                                                             \
+            TYPE sum = 0;                                                                                      \
             int64_t k = pointers[i];                                                                           \
             const int64_t end = pointers[i + 1];                                                               \
             if (end < safe)                                                                                    \
-                for (int64_t q = k; q < end; q++)                                                              \
-                    __builtin_prefetch(x + indices[q + AHEAD]);                                                \
-            for (; k + 1 < end; k += 2) {                                                                      \
-                one += values[k] * x[indices[k]];                                                              \
-                two += values[k + 1] * x[indices[k + 1]];                                                      \
-            }                                                                                                  \
-            if (k < end)                                                                                       \
-                one += values[k] * x[indices[k]];                                                              \
-            total[i] += one + two;                                                                             \
+                for (; k < end; k++) {                                                                         \
+                    __builtin_prefetch(x + indices[k + AHEAD]);                                                \
+                    sum += values[k] * x[indices[k]];                                                          \
+                }                                                                                              \
+            for (; k < end; k++)                                                                               \
+                sum += values[k] * x[indices[k]];                                                              \
+            total[i] += sum;                                                                                   \
         }                                                                                                      \
     }
 TIMES_VECTOR(vector_f64, double)

@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from linnet.futures import Future, as_completed, parallel, pure, submit_call
     from linnet.futures import map_calls as map
     from linnet.kernels import Kernel, kernel
-    from linnet.loopnests import einop, grid, loops, monoid, tensor, wavefront
+    from linnet.loopnests import einop, grid, loops, monoid, storage, tensor, wavefront
     from linnet.planning.cluster import Cluster, Link, Node
     from linnet.programs import (
         BoundProgram,
@@ -168,7 +168,7 @@ _DERIVATIVES = frozenset(
     {"checkpoint", "custom_vjp", "grad", "hessian", "hvp", "jacobian", "jvp", "value_and_grad", "vjp"}
 )
 """Derivatives of functions of arrays."""
-_LOOPS = frozenset({"einop", "grid", "loops", "monoid", "tensor", "wavefront"})
+_LOOPS = frozenset({"einop", "grid", "loops", "monoid", "storage", "tensor", "wavefront"})
 """Programs written as plain loops."""
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names are not in this file
@@ -249,6 +249,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll] # the arrays' names a
     "report",
     "sparse",
     "stats",
+    "storage",
     "submit_call",
     "tensor",
     "tile_program",

@@ -391,6 +391,7 @@ from linnet.loopnests.function import loops as loops
 from linnet.loopnests.grids import grid as grid
 from linnet.loopnests.grids import wavefront as wavefront
 from linnet.loopnests.monoids import monoid as monoid
+from linnet.loopnests.storages import storage as storage
 from linnet.planning.cluster import Cluster as Cluster
 from linnet.planning.cluster import Link as Link
 from linnet.planning.cluster import Node as Node

@@ -34,7 +34,7 @@ PUBLIC = {
     "grad", "value_and_grad", "jvp", "vjp", "hvp", "hessian", "jacobian", "checkpoint", "custom_vjp",
     "DerivativeError",
     # plain loops as array programs
-    "loops", "grid", "wavefront", "einop", "tensor", "monoid", "LoopError",
+    "loops", "grid", "wavefront", "einop", "tensor", "monoid", "storage", "LoopError",
     # sparse arrays
     "sparse",
     # arrays for other libraries

@@ -70,3 +70,67 @@ def test_turns_of_while_are_computed_once():
         result, turns = below_one(ln.asarray(np.array([16.0, 3.0, 9.0]), chunks=1))
         assert (result.compute().tolist(), turns) == ([1.0, 0.1875, 0.5625], 4)
     assert len(calls) == 4 * 3
+
+
+TABLE, VECTOR = ln.asarray(np.array([10.0, 20.0])), np.array([10.0, 20.0])
+
+
+def first_times(x):
+    return x * TABLE[0]
+
+
+def second_times(x):
+    return x * VECTOR[1]
+
+
+@ln.loops
+def through_functions(a):
+    r = ln.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        r[i] = first_times(a[i]) + second_times(a[i])
+    return r
+
+
+@ln.loops
+def shifted(a):
+    for i in range(1, a.shape[0]):
+        a[i] = TABLE[i - 1] + 1
+
+
+def test_arrays_that_functions_read_are_those_they_name():
+    """They were taken for the nest's own arrays."""
+    assert through_functions(np.array([1.0, 2, 3])).compute().tolist() == [30, 60, 90]
+
+
+def test_an_argument_is_also_what_the_function_knows_by_another_name():
+    global TABLE
+    kept, TABLE = TABLE, ln.asarray(np.array([5.0, 0, 0, 0]))
+    try:
+        with pytest.raises(ln.LoopError, match="a recurrence in a"):  # and not [5, 6, 1, 1]
+            shifted(TABLE)
+        assert TABLE.compute().tolist() == [5, 0, 0, 0]
+    finally:
+        TABLE = kept
+
+
+@pytest.mark.parametrize("size", [0, 1, 5])
+def test_loops_that_do_nothing(size):
+    @ln.loops
+    def nothing(a):
+        for i in range(a.shape[0]):
+            if i % 2 == 0:
+                continue
+        return a
+
+    assert nothing(np.arange(size)).compute().tolist() == list(range(size))
+
+
+def test_extremes_of_nothing_are_refused_where_they_stand():
+    @ln.loops
+    def empty(a):
+        for i in range(a.shape[0]):
+            if a[i] > 9:
+                a[i] = max(a[q] for q in range(0))
+
+    with pytest.raises(ln.LoopError, match=r"max\(\) of an empty sequence"):
+        empty(np.arange(4.0))

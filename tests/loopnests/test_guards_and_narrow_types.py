@@ -204,3 +204,115 @@ def test_whole_numbers_of_python_that_are_too_long(function, values):
     """They would have wrapped around: Python has the right value, or an error of its own."""
     with pytest.raises((ln.LoopError, KernelError)):
         ln.loops(function)(ln.asarray(values, chunks=2)).compute()
+
+
+ENDS = {
+    "i2": np.array([32767, -5, 32767, 3], np.int16),
+    "i1": np.array([-128, 127, 5, -128], np.int8),
+    "u1": np.array([3, 255, 0, 200], np.uint8),
+    "b": np.array([True, False, True, True]),
+}
+
+
+@ln.loops
+def sums_of_sums(x, y):
+    s = 0.0
+    for i in range(x.shape[0]):
+        s += x[i] + y[i]
+    return s
+
+
+@ln.loops
+def sums_of_products(x, y, total):
+    n = x.shape[0]
+    for i in range(n):
+        for j in range(n):
+            total[i] += x[j] * y[i]
+    s = 0.0
+    for i in range(n):
+        for j in range(n):
+            s += x[i] * y[j]
+    return s
+
+
+@pytest.mark.parametrize("kind", ENDS)
+@pytest.mark.parametrize("function", [sums_of_sums, sums_of_products])
+def test_narrow_numbers_wrap_around_before_they_are_added(function, kind):
+    more = () if function is sums_of_sums else (np.zeros(4),)
+    same(function, ENDS[kind], ENDS[kind][::-1].copy(), *more)
+    same(function, ENDS[kind], ENDS["i1"], *more)
+
+
+@ln.loops
+def taken_away(x, total, wide):
+    s = 0
+    for i in range(x.shape[0]):
+        wide[i] -= x[i]
+        s -= x[i]
+        for j in range(x.shape[0]):
+            total[i] -= x[j]
+            total[i // 2] -= x[j]
+    return s
+
+
+@ln.loops
+def negated_and_added(x, total, wide):
+    for i in range(x.shape[0]):
+        wide[i] += -x[i]
+        for j in range(x.shape[0]):
+            total[i] += -x[j]
+
+
+@pytest.mark.parametrize("kind", ["i2", "i1", "u1"])
+@pytest.mark.parametrize("function", [taken_away, negated_and_added])
+def test_what_is_taken_away_is_not_negated_alone(function, kind):
+    same(function, ENDS[kind], np.zeros(4), np.zeros(4, np.int64))
+    same(function, ENDS[kind], np.zeros(4, np.int64), np.zeros(4))
+
+
+def test_picks_that_meet_at_a_divided_index_are_refused():
+    @ln.loops
+    def picks(x, best, arg):
+        for i in range(x.shape[0]):
+            best[i // 2], arg[i // 2] = min((best[i // 2], arg[i // 2]), (x[i], i))
+
+    with pytest.raises(ln.LoopError, match="several steps may pick for one cell"):
+        picks(np.array([3.0, 1, 2, 4]), np.full(2, 9.0), np.zeros(2, int))
+
+
+def test_sums_of_sums_of_two_widths_and_of_repeated_booleans():
+    @ln.loops
+    def sums(x, y, b):
+        s = found = False
+        for i in range(x.shape[0]):
+            s += x[i] + y[i]
+            for _ in range(3):
+                found += b[i]
+        return s, found
+
+    same(sums, ENDS["i1"], ENDS["i2"], ENDS["b"], exact=True)
+    same(sums, ENDS["u1"], ENDS["i2"], np.zeros(4, bool), exact=True)
+
+
+def test_booleans_are_not_taken_away():
+    @ln.loops
+    def taken(b):
+        s = False
+        for i in range(b.shape[0]):
+            for _ in range(3):
+                s -= b[i]
+        return s
+
+    with pytest.raises(TypeError, match="boolean subtract"):
+        taken(ENDS["b"])
+
+
+def test_python_numbers_that_elements_cannot_take_are_refused_where_they_stand():
+    @ln.loops
+    def products(x):
+        for i in range(x.shape[0]):
+            if i > 9:
+                x[i] = -2 * x[i]
+
+    with pytest.raises(ln.LoopError, match="do not fit"):
+        products(np.arange(12, dtype=np.uint8))

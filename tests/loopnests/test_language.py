@@ -203,3 +203,57 @@ def test_einop_starts_from_the_identity_or_from_the_target():
         ln.einop("r[i] foo= B[i, j]", B=B)
     with pytest.raises(ln.LoopError, match="axes of lengths 3 and 4"):
         ln.einop("r[i] += B[i, i]", B=B)
+
+
+@ln.loops
+def histogram(key, v, groups):
+    sums = ln.tensor(groups, {key[i]: v[i] for i in range(key.shape[0])}, reduce="+")
+    least = ln.tensor((groups,), ((key[i], v[i]) for i in range(key.shape[0]) if v[i] > 0), reduce="min")
+    return sums, least
+
+
+@ln.loops
+def product(A, B):
+    m, n = A.shape
+    p = B.shape[1]
+    return ln.tensor((m, p), {(i, j): A[i, k] * B[k, j] for i, j, k in ln.grid(m, p, n)}, reduce="+")
+
+
+@ln.loops
+def turned(A):
+    m, n = A.shape
+    return ln.tensor((n, m), {(j, m - 1 - i): A[i, j] for i in range(m) for j in range(n) if j != 1})
+
+
+def test_comprehensions_in_tensor_group_by_their_keys():
+    key, v = np.array([0, 2, 2, 0, 3]), np.array([1.0, -2, 3, 4, 5])
+    sums, least = histogram(key, v, 5)
+    assert sums.compute().tolist() == [5, 0, 1, 5, 0]
+    assert least.compute().tolist() == [1, math.inf, 3, 5, math.inf]
+    A, B = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    np.testing.assert_allclose(product(A, B), A @ B)
+    expected = np.rot90(A, -1).copy()
+    expected[1] = 0
+    np.testing.assert_array_equal(turned(ln.asarray(A, chunks=1)), expected)
+    np.testing.assert_array_equal(turned.serial(A), expected)
+
+
+def test_pairs_in_tensor_are_combined():
+    pairs = [((0, 1), 2), ((1, 1), 5), ((0, 1), 7)]
+    assert ln.tensor((2, 2), pairs, reduce="+").compute().tolist() == [[0, 9], [0, 5]]
+    assert ln.tensor((2, 2), iter(pairs), reduce="max").compute()[0, 1] == 7
+    with pytest.raises(ln.InputError, match=r"the index \(0, 1\) has two values"):
+        ln.tensor((2, 2), pairs)
+    with pytest.raises(ln.InputError, match="one value of each key"):
+        ln.tensor(3, {k % 3: 1 for k in range(9)}, reduce="+")
+    with pytest.raises(ln.InputError, match="is no monoid"):
+        ln.tensor(3, [(0, 1)], reduce="sum")
+
+
+def test_two_values_of_one_key_without_a_monoid_are_refused():
+    @ln.loops
+    def wrong(A):
+        return ln.tensor(A.shape[0], {i: A[i, j] for i, j in ln.grid(*A.shape)})
+
+    with pytest.raises(ln.LoopError, match="the same cell of the tensor"):
+        wrong(np.ones((2, 3)))

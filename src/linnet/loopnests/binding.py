@@ -36,12 +36,14 @@ from linnet.loopnests.language import (
     Stmt,
     Unary,
     Update,
+    Viewed,
     walk,
 )
 from linnet.loopnests.monoids import MONOIDS
 from linnet.loopnests.reading import Reader, WholeArrays
 from linnet.loopnests.refusing import Origin
 from linnet.loopnests.scalar_functions import known_function
+from linnet.loopnests.storages import StoredArray
 
 MISSING = object()
 NUMBERS = (bool, int, float, complex, np.generic)
@@ -66,7 +68,7 @@ def assigned_names(body: tuple[Stmt, ...]) -> set[str]:
 class Resolver:
     """Replaces names by what they are when the function is called."""
 
-    def __init__(self, origin: Origin, lookup: Callable[[str], Any], scalars: set[str]) -> None:
+    def __init__(self, origin: Origin, lookup: Callable[..., Any], scalars: set[str]) -> None:
         self.origin: Origin = origin
         self.lookup = lookup
         self.scalars: set[str] = scalars
@@ -109,6 +111,12 @@ class Resolver:
 
         def cell(one: Load | Name) -> Load | Name:
             made = expr(one) if isinstance(one, Load) else one
+            if isinstance(made, Viewed):
+                self.origin.refuse(
+                    f"elements of {self.written[made.cell.array]} cannot be assigned: it is in a storage",
+                    "assign to a plain array, and store that in the end",
+                    one.at,
+                )
             assert isinstance(made, Load | Name)
             return made
 
@@ -187,7 +195,8 @@ class Resolver:
                         node.at,
                     )
                 made = tuple(again(each) for each in indices)
-                return Load(key, tuple(map(self._wrapped, made, found.shape)), at=node.at)
+                cell = Load(key, tuple(map(self._wrapped, made, found.shape)), at=node.at)
+                return self._viewed(cell, found) if isinstance(found, StoredArray) else cell
             case Fold():
                 return self._fold(node, names, before)
             case Call(_, arguments):
@@ -254,8 +263,14 @@ class Resolver:
             return self._inlined(node, function, arguments)
         raise WholeArrays
 
-    def _inlined(self, node: Call, function: Any, arguments: tuple[Expr, ...]) -> Expr:
-        """A function of the user's that returns one expression of its arguments."""
+    def _viewed(self, cell: Load, array: Any) -> Expr:
+        """An element of an array in a storage of the user's own."""
+        view = array.held.storage.view
+        node = Call(getattr(view, "__name__", "view"), cell.indices, at=cell.at)
+        return Viewed(cell, self._inlined(node, view, cell.indices, array.kept), at=cell.at)
+
+    def _inlined(self, node: Call, function: Any, arguments: tuple[Expr, ...], kept: Any = None) -> Expr:
+        """A function of the user's that returns one expression of its arguments; `kept`: of an array, too."""
         try:
             tree = source_of(function).tree
         except SourceError as error:
@@ -266,6 +281,7 @@ class Resolver:
             )
         body = [each for each in tree.body if not _is_text(each)]
         names = [each.arg for each in tree.args.args]
+        first, names = (names[:1], names[1:]) if kept is not None else ([], names)
         if len(body) != 1 or not hasattr(body[0], "value") or type(body[0]).__name__ != "Return":
             self.origin.refuse(
                 f"the function {node.function!r} does more than return an expression",
@@ -278,11 +294,14 @@ class Resolver:
                 "call it with one value for each argument",
                 node.at,
             )
-        read = Reader(self.origin).expression(body[0].value, frozenset(names))  # type: ignore[attr-defined]
         outside = inspect.getclosurevars(function)
         around = {**outside.builtins, **outside.globals, **outside.nonlocals}
-        inner = Resolver(self.origin, lambda name: dotted_value(name, around), set())
-        inner.functions = self.functions
+        if kept is not None:
+            around[first[0]] = kept
+        read = Reader(self.origin).expression(body[0].value, frozenset(names))  # type: ignore[attr-defined]
+        inner = Resolver(self.origin, lambda name: self.lookup(name, around=around), set())
+        inner.functions, inner.objects = self.functions, self.objects
+        inner.written, inner._keys = self.written, self._keys
         values = dict(zip(names, arguments, strict=True))
         return _substituted(inner.expression(read, {name: name for name in names}, []), values, node.at, self)
 
@@ -337,7 +356,11 @@ class Resolver:
                 node.at,
             )
         if not all(_count(loop) for loop in loops):
-            raise ValueError(f"{node.monoid}() of an empty sequence")
+            self.origin.refuse(
+                f"{node.monoid}() of an empty sequence",
+                "give the loop a step at least, or write a number instead",
+                node.at,
+            )
 
 
 def _count(loop: Loop) -> int:
@@ -411,6 +434,8 @@ def _substituted(node: Expr, values: dict[str, Expr], at: Any, resolver: Resolve
             return Choose(again(condition), again(yes), again(no), at=at)
         case Call(function, arguments):
             return Call(function, tuple(map(again, arguments)), at=at)
+        case Viewed(cell, value):
+            return Viewed(Load(cell.array, tuple(map(again, cell.indices)), at=at), again(value), at=at)
         case _:
             return node
 

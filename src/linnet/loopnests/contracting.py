@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase
 from linnet.arrays.expression.nodes import Source
 from linnet.loopnests.language import Binary, Expr
-from linnet.loopnests.vectors import Vector, alike, binary, cast, functions, in_tiles, where
+from linnet.loopnests.vectors import Vector, agrees, alike, binary, cast, functions, in_tiles, where
+from linnet.loopnests.whole_numbers import looked_at
 
 if TYPE_CHECKING:
     from linnet.loopnests.running import Step
@@ -36,7 +38,7 @@ def contracted(step: Step, value: Expr, folded: list[str], mask: Vector | None, 
             pass
     parts = [step.evaluate(each) for each in factors(value)]
     arrays = [each for each in parts if each.axes]
-    if len(arrays) < 2:
+    if len(arrays) < 2 or not all(map(agrees, parts)):
         return None
     together = {name for each in arrays for name in each.axes}
     if any(set(each.axes) == together for each in arrays) and len(together) > 1:
@@ -48,6 +50,8 @@ def contracted(step: Step, value: Expr, folded: list[str], mask: Vector | None, 
     wide = alike(old, *parts)[0].dtype
     if wide.kind in "iub" and any(each.dtype != wide for each in parts if not each.plain):
         return None  # products that wrap around must do so in their own dtype
+    if not _fits(parts, np.dtype(wide)):
+        return None  # their products wrap around before they are added
     if wide.kind == "b" or all(each.plain == "i" for each in (old, *parts)):
         return None  # whole numbers of Python's must not wrap around at all
     if mask is not None:
@@ -72,12 +76,27 @@ def _divided(
     """A sum of products that are all divided by one number, divided once; None if it must be known first
     whether it is zero, or sums might become too large."""
     by = step.evaluate(divisor)
-    if by.axes or isinstance(by.data, ArrayBase) or not np.isfinite(by.data) or not np.all(by.data):
+    if (
+        by.axes
+        or by.choices
+        or isinstance(by.data, ArrayBase)
+        or not np.isfinite(by.data)
+        or not np.all(by.data)
+    ):
         return None
     made = contracted(step, product, folded, mask, old)
     if made is None or made.dtype.kind not in "fc" or made.dtype == np.float16:
         return None
     return binary("/", made, by)
+
+
+def _fits(parts: list[Vector], wide: np.dtype[Any]) -> bool:
+    """Whether products of whole numbers that are added to floats are known to fit their own dtype."""
+    dtypes = [each.dtype for each in parts if not each.plain]
+    product = np.result_type(*dtypes) if dtypes else wide
+    if product == wide or product.kind not in "iu" or wide.kind not in "fc":
+        return True
+    return math.prod(looked_at(each) for each in parts if each.dtype.kind in "biu") <= np.iinfo(product).max
 
 
 def _masked(arrays: list[Vector], mask: Vector) -> list[Vector] | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -15,11 +16,11 @@ from linnet.arrays.elements.core import ArrayBase
 from linnet.errors import InputError
 from linnet.loopnests.binding import dotted_value, resolved
 from linnet.loopnests.flattening import flattened
-from linnet.loopnests.language import Assign, Const, Expr, Index, Load, Loop, Update, walk
+from linnet.loopnests.language import Assign, Const, Expr, Index, Load, Loop, Stmt, Update, walk
 from linnet.loopnests.monoids import MONOIDS, identity
 from linnet.loopnests.nests import run_nest
 from linnet.loopnests.places import Prepared, place
-from linnet.loopnests.reading import Reader, WholeArrays
+from linnet.loopnests.reading import ELEMENTS, Reader, WholeArrays
 from linnet.loopnests.refusing import Origin
 from linnet.loopnests.running import Machine, Step
 from linnet.loopnests.vectors import functions
@@ -87,15 +88,17 @@ def einop(statement: str, **arrays: Any) -> Any:
         for loop in reversed(loops):
             made = Loop(loop.variable, loop.start, loop.stop, loop.step, (made,), at=target.at)
         names = {**around, target.array: array}
-        return made, lambda words, anyway=False: dotted_value(words, names)
+
+        def lookup(words: str, anyway: bool = False, around: dict[str, Any] | None = None) -> Any:
+            return dotted_value(words, names if around is None else around)
+
+        return made, lookup
 
     if target.array in given:
         held = functions().copy(given[target.array])
     else:
         dtype = _dtype(origin, *statement_on(functions().zeros(shape)))
-        dtype = np.dtype(np.int64) if dtype.kind == "b" and monoid in ("+", "*") else dtype
-        fill = identity(MONOIDS[monoid], dtype) if monoid is not None else dtype.type(0)
-        held = functions().full(shape, fill, dtype=dtype)
+        held = _new(tuple(shape), monoid, dtype)
     made, lookup = statement_on(held)
     try:
         run_nest(origin, (made,), (), lookup)
@@ -182,18 +185,59 @@ def _dtype(origin: Origin, made: Any, lookup: Callable[..., Any]) -> np.dtype[An
     return Step(machine, nest.statements[-1], prepared, where).evaluate(nest.statements[-1].value).dtype
 
 
-def tensor(shape: Any, elements: Callable[..., Any] | Mapping[Any, Any], *, reduce: str | None = None) -> Any:
+def grouped(
+    origin: Origin, body: tuple[Stmt, ...], shape: Any, reduce: str | None,
+    lookup: Callable[[dict[str, Any]], Callable[..., Any]], names: dict[str, Any],
+) -> Any:  # fmt: skip
+    """The array that loops over keys and values make."""
+    lengths = (int(shape),) if hasattr(shape, "__index__") else tuple(int(each) for each in shape)
+    (made,) = body
+    dtype = _dtype(origin, made, lookup({**names, ELEMENTS: functions().zeros(lengths)}))
+    held = _new(lengths, reduce, dtype)
+    run_nest(origin, body, (), lookup({**names, ELEMENTS: held}))
+    return held
+
+
+def _new(shape: tuple[int, ...], monoid: str | None, dtype: np.dtype[Any]) -> Any:
+    """A new array of identities, or of zeros."""
+    dtype = np.dtype(np.int64) if dtype.kind == "b" and monoid in ("+", "*") else dtype
+    fill = identity(MONOIDS[monoid], dtype) if monoid is not None else dtype.type(0)
+    return functions().full(shape, fill, dtype=dtype)
+
+
+_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add, "*": operator.mul, "min": min, "max": max, "&": operator.and_, "|": operator.or_,
+    "^": operator.xor, "or": lambda a, b: a or b, "and": lambda a, b: a and b,
+}  # fmt: skip
+
+
+def _combined(pairs: Iterable[Any], reduce: str | None) -> dict[Any, Any]:
+    """Pairs of indices and values, with those of one index combined."""
+    found: dict[Any, Any] = {}
+    for key, value in pairs:
+        key = tuple(map(int, key)) if isinstance(key, tuple) else int(key)
+        if key in found and reduce is None:
+            raise InputError(f"the index {key} has two values; say how they are combined, such as reduce='+'")
+        join = _TWO.get(reduce or "") or MONOIDS[reduce or "+"].combine
+        assert join is not None
+        found[key] = join(found[key], value) if key in found else value
+    return found
+
+
+def tensor(shape: Any, elements: Any, *, reduce: str | None = None) -> Any:
     """An array whose elements a function of their indices gives.
 
     Parameters
     ----------
     shape : int or tuple of int
         The lengths of its axes.
-    elements : callable or mapping
+    elements : callable, mapping or iterable
         A function of one index for each axis, which is called once, with arrays of integers; or a mapping
-        from indices to values, all others being the identity of `reduce`, or 0.
+        from indices to values, or pairs ``(index, value)``. All other elements are the identity of `reduce`,
+        or 0. In a function of loops (`ln.loops`) a comprehension is read as loops.
     reduce : str, optional
-        The monoid whose identity fills elements that a mapping does not have.
+        The monoid that combines values of one index: ``"+"``, ``"min"``, ... A dict keeps one value of each
+        key, so give pairs; in functions of loops, ``{key: value for ...}`` combines as well.
 
     Returns
     -------
@@ -208,9 +252,20 @@ def tensor(shape: Any, elements: Callable[..., Any] | Mapping[Any, Any], *, redu
            [10, 11, 12]])
     >>> ln.tensor(3, {(1,): 5.0}).compute()
     array([0., 5., 0.])
+    >>> ln.tensor(2, ((i % 2, i) for i in range(5)), reduce="+").compute()
+    array([6, 4])
     """
     lengths = (int(shape),) if hasattr(shape, "__index__") else tuple(int(each) for each in shape)
     xp = functions()
+    if reduce is not None and reduce not in MONOIDS:
+        raise InputError(f"reduce={reduce!r} is no monoid; there are {', '.join(MONOIDS)}")
+    if isinstance(elements, Mapping) and reduce is not None:
+        raise InputError(
+            "a dict has one value of each key, so nothing is left to combine: give pairs, "
+            f"ln.tensor(shape, ((index, value) for ...), reduce={reduce!r}), or write it in an ln.loops function"
+        )
+    if isinstance(elements, Iterable) and not isinstance(elements, Mapping):
+        elements = _combined(elements, reduce)
     if isinstance(elements, Mapping):
         values = np.asarray(list(elements.values())) if elements else np.zeros(0)
         fill: Any = 0 if reduce is None else identity(MONOIDS[reduce], values.dtype)
@@ -222,7 +277,9 @@ def tensor(shape: Any, elements: Callable[..., Any] | Mapping[Any, Any], *, redu
             made[tuple(keys.T)] = values
         return made
     if not callable(elements):
-        raise InputError(f"tensor takes a function of indices or a mapping, not {type(elements).__name__}")
+        raise InputError(
+            f"tensor takes a function of indices, a mapping or pairs, not {type(elements).__name__}"
+        )
     axes = [
         xp.asarray(np.arange(length).reshape([-1 if number == axis else 1 for number in range(len(lengths))]))
         for axis, length in enumerate(lengths)

@@ -32,6 +32,7 @@ from linnet.loopnests.language import (
     Stmt,
     Unary,
     Update,
+    Viewed,
     walk,
 )
 from linnet.loopnests.refusing import Origin
@@ -191,6 +192,10 @@ class Flattener:
                 return Choose(*(self._cells(each, axes) for each in (c, a, b)), at=node.at)
             case Call(function, arguments):
                 return Call(function, tuple(self._cells(each, axes) for each in arguments), at=node.at)
+            case Viewed(cell, value):
+                where = self._cells(cell, axes)
+                assert isinstance(where, Load)
+                return Viewed(where, self._cells(value, axes), at=node.at)
             case _:
                 return node
 

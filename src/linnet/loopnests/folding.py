@@ -16,6 +16,7 @@ from linnet.loopnests.monoids import Monoid, identity
 from linnet.loopnests.scalar_functions import known_function
 from linnet.loopnests.vectors import (
     Vector,
+    agrees,
     alike,
     apply,
     binary,
@@ -26,6 +27,7 @@ from linnet.loopnests.vectors import (
     lined_up,
     unary,
     where,
+    zero,
 )
 from linnet.loopnests.whole_numbers import check_fold, limit
 from linnet.sparse_arrays.array import SparseArray
@@ -41,13 +43,11 @@ def fold(
     """The values of all steps of the loops that the target does not name, combined."""
     if monoid.name == "+":
         match value:
-            case Binary("+" | "-" as op, left, right):
-                one = fold(step, monoid, left, folded, mask, old)
-                return binary(op, one, fold(step, monoid, right, folded, mask, old))
-            case Unary("-", operand):
-                made = fold(step, monoid, operand, folded, mask, old)
-                if made.dtype.kind != "u":
-                    return unary("-", made)
+            case Binary("+" | "-" as op, left, right) if (like := _one_type(step, value, old)) is not None:
+                one = fold(step, monoid, left, folded, mask, like)
+                return binary(op, one, fold(step, monoid, right, folded, mask, like))
+            case Unary("-", operand) if (like := _one_type(step, value, old)) is not None:
+                return unary("-", fold(step, monoid, operand, folded, mask, like))
             case _:
                 pass
         found = contracted(step, value, folded, mask, old)
@@ -60,6 +60,16 @@ def fold(
     if found is not None:
         return found
     return folded_away(step, monoid, step.evaluate(value), folded, mask, old)
+
+
+def _one_type(step: Step, value: Expr, old: Vector) -> Vector | None:
+    """A number of the type that sums of terms have, if they may be summed one by one: not where their sum
+    wraps around, or is rounded, in a type of its own before it is added."""
+    found = step.evaluate(value)
+    if found.plain:
+        return old
+    wide = alike(old, found)[0].dtype
+    return zero(found) if not found.choices and found.dtype == wide and wide.kind != "b" else None
 
 
 _TIMES = {("min", "+"): "add", ("max", "+"): "add", ("max", "min"): "minimum", ("min", "max"): "maximum"}
@@ -88,6 +98,8 @@ def dense_product(
         return None
     dtypes = {each.dtype for each in (one, other, old)}
     if len(dtypes) != 1 or one.plain or other.plain or one.dtype.kind not in "biuf":
+        return None
+    if not (agrees(one) and agrees(other)):
         return None
     if (one.dtype.kind == "b") != (monoid.name in ("or", "and")) or SparseArray in map(
         type, (one.data, other.data)
@@ -158,10 +170,18 @@ def folded_away(
     step: Step, monoid: Monoid, value: Vector, folded: list[str], mask: Vector | None, old: Vector
 ) -> Vector:
     """A vector without the axes of some loops."""
-    wide = alike(old, value)[1]
+    scalar = step.statement.target.array in step.machine.nest.scalars
+    if scalar and not agrees(value):
+        step.machine.refuse(
+            step.statement,
+            "values of several types are combined in a scalar, whose type then depends on their order",
+            "give them one type: float(...), int(...)", None,
+        )  # fmt: skip
+    picks = scalar and monoid.name in ("min", "max")
+    wide = value if picks else alike(old, value)[1]  # the least value stays what it is
     if monoid.name in ("or", "and"):
         value = _truths(step, old, value)
-    elif not (value.plain and wide.plain):
+    elif not picks and not (value.plain and wide.plain):
         value = cast(value, np.dtype(wide.dtype))
     else:
         value = wide
@@ -225,8 +245,9 @@ def _repeated(
 ) -> Vector:
     """A value that is the same in all steps of some loops, combined with itself so many times."""
     times = int(np.prod([lengths[name] for name in missing], dtype=object))
-    if monoid.name == "+":
-        return binary("*", value, _factor(value, times))
+    if monoid.name == "+":  # sums of NumPy's Booleans are Booleans
+        once = value.dtype.kind == "b" and not value.plain
+        return value if once else binary("*", value, _factor(value, times))
     if monoid.name == "*":
         return _power(value, times) if value.dtype.kind in "iub" else binary("**", value, constant(times))
     if monoid.name in ("min", "max", "or", "and", "&", "|"):

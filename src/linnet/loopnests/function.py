@@ -16,10 +16,12 @@ from linnet.arrays.elements.core import ArrayBase, wrap
 from linnet.errors import InputError
 from linnet.futures.source import SourceError, source_of
 from linnet.loopnests.binding import MISSING, dotted_value
+from linnet.loopnests.einops import grouped
 from linnet.loopnests.nests import UNSET, NoValue, run_nest
 from linnet.loopnests.reading import WholeArrays
 from linnet.loopnests.refusing import Origin
 from linnet.loopnests.rewriting import Rewritten, rewritten
+from linnet.loopnests.storages import StoredArray
 from linnet.programs.grammar import At
 from linnet.sparse_arrays import sparse
 from linnet.sparse_arrays.array import SparseArray
@@ -110,7 +112,9 @@ class Run:
         if isinstance(value, np.ndarray):
             asarray = import_module("linnet").asarray
             return self.handles.setdefault(id(value), (value, asarray(value, copy=True)))[1]
-        if isinstance(value, SparseArray):  # its elements cannot be assigned: no handle is needed
+        if isinstance(
+            value, SparseArray | StoredArray
+        ):  # its elements cannot be assigned: no handle is needed
             return value
         if isinstance(value, ArrayBase):
             return self.handles.setdefault(id(value), (value, wrap(value.__node__)))[1]
@@ -168,11 +172,15 @@ class Run:
     # ---- what the rewritten function asks
 
     def _lookup(self, names: dict[str, Any]) -> Callable[..., Any]:
-        def lookup(words: str, anyway: bool = False) -> Any:
-            first = words.split(".", 1)[0]
-            found = dotted_value(words, names if first in names else self.around)
+        def lookup(words: str, anyway: bool = False, around: dict[str, Any] | None = None) -> Any:
+            """What a name is: in the function, or in another one (`around` has what is known there)."""
+            here = words.split(".", 1)[0] in names
+            known = around if around is not None else names if here else self.around
+            found = dotted_value(words, known)
             if isinstance(found, NoValue) and not anyway:
                 found.refuse()
+            if isinstance(found, ArrayBase) and id(found) in self.handles:
+                return self.handles[id(found)][1]
             if isinstance(found, np.ndarray) and found.ndim:
                 found = self.handles.setdefault(
                     id(found), (found, import_module("linnet").asarray(found, copy=True))
@@ -193,6 +201,14 @@ class Run:
         """A fold outside of nests; UNSET if it is about whole arrays."""
         found = self.nest(number, names)
         return UNSET if found is None else found[0]
+
+    def tensor(self, number: int, shape: Any, reduce: str | None, names: dict[str, Any]) -> Any:
+        """`ln.tensor` of a comprehension; UNSET if it is about whole arrays."""
+        piece = self.made.pieces[number]
+        try:
+            return grouped(self.origin, piece.body, shape, reduce, self._lookup, names)
+        except WholeArrays:
+            return UNSET
 
     def stage(self, test: Any, carried: tuple[str, ...], names: dict[str, Any]) -> Any:
         """Whether a `while` goes on.

@@ -1,7 +1,7 @@
 """The loops as they were written: the whole language of loop nests on one page.
 
     statement:  Assign  Update  Pick  Branch  Loop
-    expression: Const  Index  Name  Size  Load  Unary  Binary  Compare  Logic  Choose  Call  Fold
+    expression: Const  Index  Name  Size  Load  Unary  Binary  Compare  Logic  Choose  Call  Fold  Viewed
 
 A nest is one outermost `Loop`. What names are (an array, a number) is known when the function is called,
 so nothing here says it. Every node knows where it stands in the user's file (`at`).
@@ -66,7 +66,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """`-x`, `+x`, `not x`, `~x`."""
+    """`-x`, `+x`, `not x`, `~x`; "less": what `target -= x` takes away, which is not negated alone."""
 
     op: str
     operand: Expr
@@ -134,7 +134,16 @@ class Fold:
     at: At | None = _at()
 
 
-Expr = Const | Index | Name | Size | Load | Unary | Binary | Compare | Logic | Choose | Call | Fold
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """An element of an array in a storage of the user's own: which one, and what the storage says it is."""
+
+    cell: Load
+    value: Expr
+    at: At | None = _at()
+
+
+Expr = Const | Index | Name | Size | Load | Unary | Binary | Compare | Logic | Choose | Call | Fold | Viewed
 
 # ---- statements
 
@@ -209,6 +218,8 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return (c, a, b)
         case Call(_, arguments):
             return arguments
+        case Viewed(cell, value):
+            return (cell, value)
         case Fold(_, loops, conditions, value):
             bounds = tuple(e for loop in loops for e in (loop.start, loop.stop, loop.step))
             return (*bounds, *conditions, value)

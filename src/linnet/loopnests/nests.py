@@ -100,7 +100,7 @@ def run_nest(
             return wave(machine, results)
 
     nest, parts = planned(origin, made, resolver, waved)
-    if parts:
+    if parts or not nest.statements:
         machine = Machine(nest, resolver.objects, resolver.functions, origin, lookup, parts, swept)
         with np.errstate(all="ignore"):
             machine.run()

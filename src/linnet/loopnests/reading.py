@@ -39,6 +39,10 @@ from linnet.programs.grammar import At
 __all__ = ["FOLDS", "Reader", "WholeArrays", "dotted", "is_counting"]
 
 
+ELEMENTS = "the tensor"
+"""What the array is called that a comprehension in `ln.tensor` makes."""
+
+
 class Reader(ExpressionReader):
     """Reads nests of one function."""
 
@@ -62,6 +66,26 @@ class Reader(ExpressionReader):
         made = body[0]
         assert isinstance(made, Loop)
         return made
+
+    def grouped(
+        self,
+        node: ast.DictComp | ast.GeneratorExp,
+        key: ast.expr,
+        value: ast.expr,
+        monoid: str | None,
+        at: At,
+    ) -> tuple[Stmt, ...]:
+        """`{key: value for ...}` as loops that put values into the array called `ELEMENTS`."""
+        loops, conditions, inside = self.comprehended(node.generators, frozenset())
+        keys = key.elts if isinstance(key, ast.Tuple) else [key]
+        target = Load(ELEMENTS, tuple(self.expression(each, inside) for each in keys), at=at)
+        made = self.expression(value, inside)
+        body: tuple[Stmt, ...] = (
+            Assign(target, made, at=at) if monoid is None else Update(target, monoid, made, at=at),
+        )
+        for test in reversed(conditions):
+            body = (Branch(test, body, at=at),)
+        return (self.nested(loops, body),)
 
     def block(self, body: Sequence[ast.stmt], inside: frozenset[str]) -> tuple[Stmt, ...]:
         """Statements inside loops over the variables `inside`."""
@@ -190,7 +214,7 @@ class Reader(ExpressionReader):
         if op in MONOIDS:
             return Update(target, MONOIDS[op], value, at=at)
         if op == "-":
-            return Update(target, "+", Unary("-", value, at=value.at), at=at)
+            return Update(target, "+", Unary("less", value, at=value.at), at=at)
         return Assign(target, Binary(op, target, value, at=at), at=at)
 
     def _assigned(self, target: Load | Name, value: Expr, at: At) -> Stmt:
@@ -202,7 +226,7 @@ class Reader(ExpressionReader):
                 if right == target:
                     return Update(target, op, left, at=at)
             case Binary("-", left, right) if left == target:
-                return Update(target, "+", Unary("-", right, at=right.at), at=at)
+                return Update(target, "+", Unary("less", right, at=right.at), at=at)
             case Call("min" | "max" as name, (left, right)) if left == target:
                 return Update(target, name, right, at=at)
             case Logic(op, left, right) if left == target:

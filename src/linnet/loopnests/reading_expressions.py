@@ -249,14 +249,21 @@ class ExpressionReader:
             return made
         return Call(words, arguments, at=at)
 
-    def fold(self, words: str, node: ast.GeneratorExp | ast.ListComp, inside: frozenset[str], at: At) -> Fold:
-        """`sum(... for ... if ...)`."""
+    def comprehended(
+        self, generators: list[ast.comprehension], inside: frozenset[str]
+    ) -> tuple[list[Loop], list[Expr], frozenset[str]]:
+        """The loops of a comprehension, its conditions, and all variables."""
         loops: list[Loop] = []
         conditions: list[Expr] = []
-        for each in node.generators:
+        for each in generators:
             if each.is_async:
                 raise WholeArrays
             loops.extend(self.loops(each.target, each.iter, inside))
             inside |= {loop.variable for loop in loops}
             conditions.extend(self.expression(test, inside) for test in each.ifs)
+        return loops, conditions, inside
+
+    def fold(self, words: str, node: ast.GeneratorExp | ast.ListComp, inside: frozenset[str], at: At) -> Fold:
+        """`sum(... for ... if ...)`."""
+        loops, conditions, inside = self.comprehended(node.generators, inside)
         return Fold(FOLDS[words], tuple(loops), tuple(conditions), self.expression(node.elt, inside), at=at)

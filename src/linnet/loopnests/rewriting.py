@@ -17,6 +17,7 @@ from typing import Any
 from linnet.futures.source import Source
 from linnet.loopnests.binding import assigned_names
 from linnet.loopnests.language import Assign, Fold, Loop, Name, Stmt
+from linnet.loopnests.monoids import MONOIDS
 from linnet.loopnests.reading import FOLDS, Reader, WholeArrays, dotted, is_counting
 from linnet.loopnests.refusing import Origin
 
@@ -206,6 +207,8 @@ class _Folds(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         words = dotted(node.func)
+        if words is not None and words.split(".")[-1] == "tensor" and len(node.args) == 2:
+            return self._grouped(node)
         fold = (
             words in FOLDS
             and len(node.args) == 1
@@ -223,6 +226,30 @@ class _Folds(ast.NodeTransformer):
         self.writer.pieces.append(Piece((Assign(result, made, at=made.at),), ("$result",)))
         number = len(self.writer.pieces) - 1
         asked = _call("fold", ast.Constant(number), _locals())
+        held = ast.NamedExpr(ast.Name("__loops_fold", ast.Store()), asked)
+        test = ast.Compare(held, [ast.IsNot()], [_attribute("UNSET")])
+        return ast.copy_location(ast.IfExp(test, ast.Name("__loops_fold", ast.Load()), node), node)
+
+    def _grouped(self, node: ast.Call) -> ast.AST:
+        """`ln.tensor(shape, {key: value for ...}, reduce="+")`: values with one key are combined."""
+        elements = node.args[1]
+        match elements:
+            case ast.DictComp(key, value) | ast.GeneratorExp(ast.Tuple([key, value])):
+                pass
+            case _:
+                return self.generic_visit(node)
+        reader, at = self.writer.reader, self.writer.reader.at(node)
+        words = [each.value for each in node.keywords if each.arg == "reduce"]
+        reduce = words[0].value if words and isinstance(words[0], ast.Constant) else None
+        if len(node.keywords) > len(words) or (words and reduce not in MONOIDS and reduce is not None):
+            return self.generic_visit(node)
+        try:
+            body = reader.grouped(elements, key, value, None if reduce is None else str(reduce), at)
+        except WholeArrays:
+            return self.generic_visit(node)
+        self.writer.pieces.append(Piece(body, ()))
+        number = ast.Constant(len(self.writer.pieces) - 1)
+        asked = _call("tensor", number, self.visit(node.args[0]), ast.Constant(reduce), _locals())
         held = ast.NamedExpr(ast.Name("__loops_fold", ast.Store()), asked)
         test = ast.Compare(held, [ast.IsNot()], [_attribute("UNSET")])
         return ast.copy_location(ast.IfExp(test, ast.Name("__loops_fold", ast.Load()), node), node)

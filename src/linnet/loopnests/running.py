@@ -15,13 +15,26 @@ import numpy as np
 from linnet.arrays.elements.core import ArrayBase, wrap
 from linnet.loopnests import storing
 from linnet.loopnests.binding import MISSING, NUMBERS
-from linnet.loopnests.language import Binary, Call, Choose, Compare, Const, Expr, Index, Load, Logic, Unary
+from linnet.loopnests.language import (
+    Binary,
+    Call,
+    Choose,
+    Compare,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Logic,
+    Unary,
+    Viewed,
+)
 from linnet.loopnests.loading import Region, load, region
 from linnet.loopnests.ordering import AtOnce, Part, StepByStep
 from linnet.loopnests.places import Place, Prepared, conjunction, place
 from linnet.loopnests.refusing import Origin
 from linnet.loopnests.scalar_functions import known_function
 from linnet.loopnests.statements import Axis, Nest, Statement
+from linnet.loopnests.storages import StoredArray
 from linnet.loopnests.vectors import (
     DividedByZero,
     Vector,
@@ -34,6 +47,7 @@ from linnet.loopnests.vectors import (
     truth,
     unary,
     where,
+    zero,
 )
 from linnet.loopnests.whole_numbers import Overflow
 from linnet.programs.grammar import At
@@ -66,7 +80,7 @@ class Machine:
         self.origin: Origin = origin
         self.starts = starts
         self.arrays: dict[str, Any] = {
-            key: each if isinstance(each, SparseArray) else wrap(each.__node__)
+            key: each if isinstance(each, SparseArray | StoredArray) else wrap(each.__node__)
             for key, each in objects.items()
         }
         self.cells: dict[str, Cells] = {}
@@ -113,7 +127,7 @@ class Machine:
             return
         try:
             storing.store(Step(self, statement, prepared, where_))
-        except Overflow:
+        except (Overflow, OverflowError):
             self.refuse(
                 statement, "whole numbers here do not fit 64 bits, or the dtype of the array",
                 "compute with floats: write 1.0 instead of 1, or use a wider dtype", statement.at,
@@ -200,6 +214,8 @@ class Step:
                 return self.place.variable(name)
             case Load():
                 return self.load(node)
+            case Viewed(_, value):
+                return self.evaluate(value)
             case Unary(op, operand):
                 return unary(op, self.evaluate(operand))
             case Binary(op, left, right):
@@ -248,7 +264,7 @@ class Step:
         if found.dtype.kind != "f" or found.is_number:
             return found
         mask = conjunction(self._masks(known_now=not isinstance(found.data, ArrayBase)))
-        return found if mask is None else where(mask, found, constant(0.0))
+        return found if mask is None else where(mask, found, zero(found))
 
     def region(self, cell: Load) -> Region:
         """Which cells an access means in this place."""
@@ -273,7 +289,7 @@ class Step:
             return found
         mask = conjunction(self._masks(known_now=not computed))
         if mask is not None:
-            found = where(mask, found, constant(0))
+            found = where(mask, found, zero(found))
         return found
 
     def load(self, cell: Load) -> Vector:

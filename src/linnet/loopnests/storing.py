@@ -8,12 +8,13 @@ import numpy as np
 
 from linnet.arrays.elements.core import ArrayBase, wrap
 from linnet.loopnests.folding import fold, folded_away, folds, is_identity, masked, spread, without_nan
-from linnet.loopnests.language import Const, Load, Unary
+from linnet.loopnests.language import Expr, Load, Unary
 from linnet.loopnests.loading import Region, load
 from linnet.loopnests.monoids import MONOIDS, Monoid, identity
 from linnet.loopnests.vectors import (
     PLAIN_SCALARS,
     Vector,
+    agrees,
     alike,
     apply,
     binary,
@@ -24,11 +25,13 @@ from linnet.loopnests.vectors import (
     lined_up,
     logic,
     merged,
+    unary,
     where,
 )
 
 if TYPE_CHECKING:
     from linnet.loopnests.running import Step
+    from linnet.loopnests.statements import Statement
 
 
 def store(step: Step) -> None:
@@ -61,22 +64,36 @@ def updated(step: Step, target: Region, monoid: Monoid, masks: tuple[Vector | No
     if target.positions and not _apart(target, step.machine.nest.arrays[statement.target.array]):
         return scattered(step, target, monoid, both(masks))
     old = step.load(statement.target)
-    match statement.value:
-        case Const(int(number)) if monoid.name == "+" and old.dtype.kind == "u" and number < 0:
-            source, join = Const(-number), lambda new: binary("-", old, new)  # -1 is no unsigned number
-        case Unary("-", operand) if monoid.name == "+" and old.dtype.kind == "u":
-            source, join = operand, lambda new: binary("-", old, new)
-        case source:
-            join = lambda new: combined(step, monoid, old, new)  # noqa: E731
+    source = added(statement)
+    taken = source is not statement.value
+
+    def join(new: Vector) -> Vector:
+        return binary("-", old, new) if taken else combined(step, monoid, old, new)
+
     if not folded:
         return write(step, statement.target, target, join(step.evaluate(source)), *masks)
     change = fold(step, monoid, source, folded, both(masks), old)
     # Cells that no step reaches get the identity: they stay what they are.
     fresh = change.dtype == old.dtype and is_identity(monoid, old)
-    if not (fresh and source is statement.value):
-        change = join(change)
+    if taken or not fresh:
+        mask = both(masks)
+        joined = join(change)
+        if joined.choices and mask is not None:  # what no step changed keeps its type, too
+            places = tuple(number for number, name in enumerate(mask.axes) if name in folded)
+            left = tuple(name for name in mask.axes if name not in folded)
+            joined = where(Vector(functions().any(in_tiles(mask).data, axis=places), left), joined, old)
+        change = joined
     write(step, statement.target, target, change, None, None)
     return None
+
+
+def added(statement: Statement) -> Expr:
+    """What an update adds, or takes away."""
+    match statement.value:
+        case Unary("less", operand):
+            return operand
+        case value:
+            return value
 
 
 def _apart(target: Region, shape: tuple[int, ...]) -> bool:
@@ -122,10 +139,13 @@ def scattered(step: Step, target: Region, monoid: Monoid, mask: Vector | None) -
             "use +, *, min, max, or, and", statement.target.at,
         )  # fmt: skip
     array = step.machine.arrays[key]
-    value = step.evaluate(statement.value)
+    source = added(statement)
+    value = step.evaluate(source)
     wide = np.result_type(array.dtype, PLAIN_SCALARS[value.plain] if value.plain else value.dtype)
     checked_store(step, value, wide, array.dtype)
     value = cast(value, array.dtype)
+    if source is not statement.value:
+        value = unary("-", value)
     if monoid.name in ("min", "max") and value.dtype.kind == "f":
         value = without_nan(value, identity(monoid, value.dtype))
     if mask is not None:
@@ -162,6 +182,11 @@ def picked(step: Step, target: Region, masks: tuple[Vector | None, Vector | None
     best, arg = step.load(statement.target), step.load(statement.second)
     value, label = step.evaluate(statement.value), step.evaluate(statement.label)
     folded = [name for name in place.ranges if name not in _kept(target)]
+    if target.positions and not _apart(target, step.machine.nest.arrays[statement.target.array]):
+        step.machine.refuse(
+            statement, "several steps may pick for one cell at an index that is computed or divided",
+            "let the cell have an index of its own, made of loop variables", statement.target.at,
+        )  # fmt: skip
     mask = both(masks)
     if folded:
         whole = Vector(cast(value, alike(best, value)[0].dtype).data, value.axes)
@@ -282,6 +307,31 @@ def write_positions(
     array[tuple(full[axis][chosen] for axis in range(array.ndim))] = data
 
 
+def one_type(step: Step, value: Vector) -> Vector:
+    """What a scalar becomes that may have one of several types: where these make a difference, the conditions
+    are computed now if there is one scalar only, and refused if there is one for each step."""
+    if agrees(value):
+        return value
+    if value.axes or any(test.axes for test, _ in value.choices):
+        _refuse_types(step)
+    tests = [test.data for test, _ in value.choices]
+    lazy = [each for each in tests if isinstance(each, ArrayBase)]
+    found = iter(
+        functions().compute(*lazy) if len(lazy) > 1 else [functions().compute(*lazy)] if lazy else []
+    )
+    known = [bool(next(found) if isinstance(each, ArrayBase) else each) for each in tests]
+    return next(each for holds, (_, each) in zip(known, value.choices, strict=True) if holds)
+
+
+def _refuse_types(step: Step) -> None:
+    step.machine.refuse(
+        step.statement,
+        "this scalar may become a value of one of several types, and results depend on which",
+        "give all its values one type: int(...), float(...), or convert the arrays",
+        step.statement.at,
+    )
+
+
 def write_scalar(
     step: Step, cell: Load, target: Region, value: Vector, mask: Vector | None, guard: Vector | None
 ) -> None:
@@ -295,6 +345,7 @@ def write_scalar(
     value, joined = one_step_each(step, target, value, both((mask, guard)))
     if joined is not None and (old is not None or not machine.scalars[key]):
         value = where(joined, value, step.load(cell))
+    value = one_type(step, value)
     axes = (*(name for name in place.ranges if name not in target.direct), *target.direct)
     extra = len(axes) - len(target.direct)
     if not shape:
@@ -316,6 +367,8 @@ def write_scalar(
     if old is None:
         held = Vector(functions().zeros(shape, dtype=value.dtype), (), value.plain)
     else:
+        if not agrees(Vector(None, choices=((value, value), (value, old.vector)))):
+            _refuse_types(step)
         plain = value.plain if value.plain and old.vector.plain else ""
         held = Vector(in_tiles(old.vector).data, (), plain)
         wide = np.result_type(held.data.dtype, value.dtype)

@@ -7,6 +7,7 @@ number (a constant, a loop variable, a result of `math`) does not widen what it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
@@ -53,6 +54,9 @@ class Vector:
     plain: str = ""
     limit: int = 0
     """Of Python's whole numbers in tiles: what none exceeds in size; 0: not known."""
+    choices: tuple[tuple[Vector, Vector], ...] = ()
+    """Values of several types, each after the condition under which it is the value: what is done with it
+    depends on its type. `data` has them all in one type."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -119,6 +123,8 @@ def _arranged(*vectors: Vector) -> tuple[list[Any], tuple[str, ...]]:
 
 def cast(vector: Vector, dtype: np.dtype[Any]) -> Vector:
     """With another dtype; NumPy's own from then on."""
+    if vector.choices:
+        return _for_each_choice(lambda one: cast(one, dtype), vector)
     if vector.plain == "i" and dtype.kind in "iu":
         check_fits(vector, dtype)
     if vector.is_number:
@@ -158,6 +164,10 @@ _UFUNCS = {
 
 def binary(op: str, left: Vector, right: Vector) -> Vector:
     """An operator."""
+    if left.choices or right.choices:
+        left, right = _settled(left, right), _settled(right, left)
+    if left.choices or right.choices:
+        return _for_each_choice(lambda one, other: binary(op, one, other), left, right)
     if left.plain and right.plain:
         return _plain_binary(op, left, right)
     if not (left.is_number or right.is_number) and (left.plain or right.plain):
@@ -200,13 +210,15 @@ def apply(ufunc: Any, *vectors: Vector) -> Vector:
 
 def unary(op: str, operand: Vector) -> Vector:
     """`-x`, `+x`, `~x`, `not x`."""
+    if operand.choices:
+        return _for_each_choice(lambda one: unary(op, one), operand)
     if op == "not":
         return (
             apply(np.logical_not, truth(operand))
             if not operand.plain
             else _plain(np.logical_not, operand, "b")
         )
-    ufunc = {"-": np.negative, "+": np.positive, "~": np.invert}[op]
+    ufunc = {"-": np.negative, "less": np.negative, "+": np.positive, "~": np.invert}[op]
     if operand.plain:
         kind = "i" if operand.plain == "b" else operand.plain
         return _plain(ufunc, plain_as(operand, kind), kind)
@@ -223,20 +235,99 @@ def _plain(ufunc: Any, operand: Vector, kind: str) -> Vector:
 
 def truth(vector: Vector) -> Vector:
     """Whether each element counts as true."""
+    if vector.choices:
+        return _for_each_choice(truth, vector)
     if vector.dtype.kind == "b":
-        return Vector(vector.data, vector.axes)
+        return Vector(np.asarray(vector.data) if vector.is_number else vector.data, vector.axes)
     return Vector(apply(np.not_equal, vector, constant(0)).data, vector.axes)
 
 
 def where(condition: Vector, yes: Vector, no: Vector) -> Vector:
     """One of two values for each element."""
-    yes, no = alike(yes, no)
     if not condition.axes and isinstance(condition.data, bool | np.bool):
         return yes if condition.data else no
+    if _type(yes) == _type(no) and not (yes.choices or no.choices):
+        return _chosen(condition, yes, no)
+    holds = truth(condition)
+    fails = apply(np.logical_not, holds)
+    found: dict[tuple[str, np.dtype[Any] | None], tuple[Vector, Vector]] = {}
+    for test, branch in ((holds, yes), (fails, no)):
+        for among, value in branch.choices or ((None, branch),):
+            mine = test if among is None else apply(np.logical_and, test, among)
+            if _type(value) in found:
+                before, other = found[_type(value)]
+                found[_type(value)] = apply(np.logical_or, before, mine), _chosen(mine, value, other)
+            else:
+                found[_type(value)] = mine, value
+    one, other = (Vector(each.data, each.axes, each.plain, each.limit) for each in (yes, no))
+    try:
+        one, other = alike(one, other)
+    except Overflow:  # a number that the other's dtype cannot hold
+        wide = np.result_type(one.dtype, other.dtype)
+        one, other = cast(one, wide), cast(other, wide)
+    made = _chosen(condition, one, other)
+    choices = tuple(found.values()) if len(found) > 1 else ()
+    return Vector(made.data, made.axes, made.plain, made.limit, choices)
+
+
+def _chosen(condition: Vector, yes: Vector, no: Vector) -> Vector:
+    """One of two values of one type."""
     arrays, axes = _arranged(truth(condition), yes, no)
     chosen = functions().where if any(isinstance(each, ArrayBase) for each in arrays) else np.where
     known = max(limit(yes), limit(no)) if yes.plain == "i" else 0
     return Vector(chosen(*arrays), axes, yes.plain, known)
+
+
+def _type(vector: Vector) -> tuple[str, np.dtype[Any] | None]:
+    """What decides about the types of results: the kind of a Python number, or a dtype."""
+    return vector.plain, None if vector.plain else vector.dtype
+
+
+def zero(vector: Vector) -> Vector:
+    """A zero of the same type."""
+    return (
+        Vector(PLAIN_DTYPES[vector.plain].type(0).item(), (), vector.plain)
+        if vector.plain
+        else Vector(np.zeros((), vector.dtype))
+    )
+
+
+def _for_each_choice(function: Callable[..., Vector], *vectors: Vector, protected: bool = False) -> Vector:
+    """What a function makes of values of several types: of each as it is; on request only where it is chosen,
+    and of zeros elsewhere."""
+    number = next(number for number, each in enumerate(vectors) if each.choices)
+    results: list[tuple[Vector, Vector]] = []
+    for test, value in vectors[number].choices:
+        given = where(test, value, zero(value)) if protected else value
+        results.append((test, function(*vectors[:number], given, *vectors[number + 1 :])))
+    (_, made), *others = results
+    for test, value in others:
+        made = where(test, value, made)
+    return made
+
+
+_LONG = tuple(np.dtype(each) for each in (np.bool, np.int64, np.float64, np.complex128))
+"""The types that Python's own numbers have in arrays."""
+
+
+def _settled(vector: Vector, other: Vector) -> Vector:
+    """Values of several types as one, where that does not change what becomes of them beside another."""
+    same = not other.plain and not other.choices and vector.dtype == other.dtype and other.dtype in _LONG
+    if same and agrees(vector):
+        return Vector(vector.data, vector.axes, vector.plain, vector.limit)
+    return vector
+
+
+def agrees(vector: Vector) -> bool:
+    """Whether values of several types may count as one: Python's numbers beside elements of their kind, or of
+    one above it (but for whole numbers shorter than 64 bits, which wrap around earlier)."""
+    dtypes = {value.dtype for _, value in vector.choices if not value.plain}
+    if not dtypes:
+        return True
+    (dtype, *more) = dtypes
+    kinds = {"b": "b", "i": "bi", "f": "bif", "c": "bifc"}.get(dtype.kind, "")
+    weak = all(value.plain in kinds for _, value in vector.choices if value.plain)
+    return not more and weak and (dtype.kind in "fc" or dtype in _LONG)
 
 
 def least(word: str, left: Vector, right: Vector) -> Vector:
@@ -254,6 +345,11 @@ def logic(op: str, left: Vector, right: Vector) -> Vector:
 
 def call(word: Any, plain: str, arguments: list[Vector], combine: Any = None) -> Vector:
     """A function that `scalar_functions` knows."""
+    if word not in ("min", "max", "where") and any(each.choices for each in arguments):
+        whole_result = word == "int" or plain == "i"  # of what has no whole part there is none
+        return _for_each_choice(
+            lambda *some: call(word, plain, list(some), combine), *arguments, protected=whole_result
+        )
     if word == "combine":
         arrays, axes = _arranged(*arguments)
         made = combine(*arrays)

@@ -29,8 +29,8 @@ from linnet.loopnests.places import Place, Prepared, place
 from linnet.loopnests.running import Machine, Step
 from linnet.loopnests.scalar_functions import known_function
 from linnet.loopnests.statements import Statement
-from linnet.loopnests.storing import checked_store, combined
-from linnet.loopnests.vectors import DividedByZero, Vector, cast, functions, lined_up, where
+from linnet.loopnests.storing import added, checked_store, combined
+from linnet.loopnests.vectors import DividedByZero, Vector, binary, cast, functions, lined_up, where
 from linnet.loopnests.whole_numbers import Overflow
 from linnet.programs import TileProgram
 from linnet.programs.build import ProgramBuilder
@@ -228,9 +228,12 @@ class _Wave:
     def _note(self, statement: Statement) -> None:
         prepared = Prepared(statement)
         step = _WaveStep(self.machine, statement, prepared, self.place, whole=self)
-        value = step.evaluate(statement.value)
+        source = added(statement)
+        value = step.evaluate(source)
         target = statement.target.array
-        if statement.monoid is not None:
+        if source is not statement.value:
+            value = binary("-", step.load(statement.target), value)
+        elif statement.monoid is not None:
             value = combined(step, MONOIDS[statement.monoid], step.load(statement.target), value)
         if target in self.states:
             dtype = self.machine.arrays[target].dtype

@@ -211,6 +211,8 @@ class Resolver:
                 return Logic(op, again(left), again(right), at=node.at)
             case Choose(condition, yes, no):
                 return Choose(again(condition), again(yes), again(no), at=node.at)
+            case Viewed():
+                return node
 
     @staticmethod
     def _wrapped(index: Expr, length: int) -> Expr:

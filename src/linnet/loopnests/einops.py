@@ -214,13 +214,15 @@ _TWO: dict[str, Callable[[Any, Any], Any]] = {
 def _combined(pairs: Iterable[Any], reduce: str | None) -> dict[Any, Any]:
     """Pairs of indices and values, with those of one index combined."""
     found: dict[Any, Any] = {}
-    for key, value in pairs:
-        key = tuple(map(int, key)) if isinstance(key, tuple) else int(key)
-        if key in found and reduce is None:
+    join = None if reduce is None else _TWO.get(reduce) or MONOIDS[reduce].combine
+    for index, value in pairs:
+        key = tuple(map(int, index)) if isinstance(index, tuple) else int(index)
+        if key not in found:
+            found[key] = value
+        elif join is not None:
+            found[key] = join(found[key], value)
+        else:
             raise InputError(f"the index {key} has two values; say how they are combined, such as reduce='+'")
-        join = _TWO.get(reduce or "") or MONOIDS[reduce or "+"].combine
-        assert join is not None
-        found[key] = join(found[key], value) if key in found else value
     return found
 
 
@@ -262,7 +264,7 @@ def tensor(shape: Any, elements: Any, *, reduce: str | None = None) -> Any:
     if isinstance(elements, Mapping) and reduce is not None:
         raise InputError(
             "a dict has one value of each key, so nothing is left to combine: give pairs, "
-            f"ln.tensor(shape, ((index, value) for ...), reduce={reduce!r}), or write it in an ln.loops function"
+            f"ln.tensor(shape, ((index, value) for ...), reduce={reduce!r}), or write it inside ln.loops"
         )
     if isinstance(elements, Iterable) and not isinstance(elements, Mapping):
         elements = _combined(elements, reduce)

@@ -26,6 +26,7 @@ later), so that a server needs no installation and is up in milliseconds. One ar
 # ruff: noqa: SIM115 # files are handed to processes, or kept open as locks
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -33,10 +34,18 @@ import select
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
 import urllib.request
+
+RESULT = 64 << 20
+"""Bytes of a result, at most: rows of all jobs make one table."""
+UNREADABLE = 65
+"""Exit status of a job whose result is no JSON."""
+UNPREPARED = 71
+"""Exit status of a job for which the server could make no place."""
 
 
 def write(path, text):
@@ -60,6 +69,34 @@ def discard(path):
     """Remove a file; the controller may have taken it back at this very moment."""
     with contextlib.suppress(FileNotFoundError):
         os.remove(path)
+
+
+def open_file(path):
+    """Open a file that a job wrote. What is no file is an OSError, not a wait."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no file", path)
+    return os.fdopen(handle, "rb")
+
+
+def read_result(path):
+    """A result as one line of JSON; None if the job wrote nothing, a ValueError if it is none."""
+    try:
+        with open_file(path) as file:
+            data = file.read(RESULT + 1)
+    except FileNotFoundError:
+        if os.path.islink(path):
+            raise ValueError("it is a link to nothing") from None
+        return None
+    except OSError as error:
+        raise ValueError(f"it cannot be read: {error.strerror}") from None
+    if len(data) > RESULT:
+        raise ValueError(f"it has more than {RESULT >> 20} MB; write files, and give their names")
+    try:
+        return json.dumps(json.loads(data.decode()))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
 
 
 class Agent:
@@ -153,6 +190,14 @@ class Agent:
         if os.path.exists(os.path.join(place, "exit.json")) or number in self.jobs:
             discard(path)
             return
+        try:
+            self.start(number, order, place)
+        except OSError as error:  # no room on the disk, inputs that are gone
+            self.say(number, UNPREPARED, 0.0, f"cannot begin: {error}")
+        discard(path)
+
+    def start(self, number, order, place):
+        """Make a place for a job, and start it there."""
         work = os.path.join(place, "work")
         shutil.rmtree(work, ignore_errors=True)
         os.makedirs(work)
@@ -185,7 +230,6 @@ class Agent:
         finally:
             out.close()
             err.close()
-        discard(path)
 
     def resume(self, number, order, environment):
         """The command that goes on from the image of a process, if a tool saved one; remembers the tool."""
@@ -247,12 +291,9 @@ class Agent:
             self.fetch_result(number)
             if status == 0:
                 try:
-                    with open(os.path.join(self.folder, "attempts", number, "result.json")) as file:
-                        json.load(file)
-                except FileNotFoundError:
-                    pass
+                    read_result(os.path.join(self.folder, "attempts", number, "result.json"))
                 except ValueError as error:
-                    status, why = 65, f"its result is no JSON: {error}"
+                    status, why = UNREADABLE, f"its result is no JSON: {error}"
             self.say(number, status, hours, why)
 
     def by_others(self, number, status):
@@ -266,6 +307,9 @@ class Agent:
 
     def say(self, number, status, hours, why):
         place = os.path.join(self.folder, "attempts", number)
+        os.makedirs(place, exist_ok=True)  # a job may have removed it
+        if os.path.isdir(os.path.join(place, "exit.json")):
+            shutil.rmtree(os.path.join(place, "exit.json"))
         said = {
             "status": status,
             "hours": hours,

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from linnet.errors import InputError, JobError
+from linnet.fleet.agent import UNREADABLE, open_file, read_result
 from linnet.fleet.deciding import Decider
 from linnet.fleet.fleet import Fleet
 from linnet.fleet.model_text import model_from_json, model_to_json
@@ -236,19 +237,26 @@ class Controller:
         self, events: list[Event], rows: list[tuple[int, int, str | None]], markers: list[Path]
     ) -> None:
         for entry in os.scandir(self.storage.folder / "done"):
+            if not entry.name.isdecimal():
+                continue
             marker, number = Path(entry.path), int(entry.name)
             attempt = self.state.running.get(number)
             if attempt is not None:
                 place = self.storage.attempt(number)
-                said = json.loads((place / "exit.json").read_text())
-                hours = float(said["hours"]) * self.fleet.speed
+                status, hours, warned = _exit(place / "exit.json")
+                hours *= self.fleet.speed
+                text: str | None = None
+                if status == 0:
+                    try:
+                        text = read_result(place / "result.json")
+                    except ValueError:
+                        status = UNREADABLE
                 self._read_metrics(number, attempt.job, events)
-                status, warned = int(said["status"]), bool(said["warned"])
                 events.append(
                     Ended(self.now(), number, status, hours, warned, self._work(attempt.job, hours))
                 )
-                if said["status"] == 0:
-                    rows.append((attempt.job, number, _result(place / "result.json")))
+                if status == 0:
+                    rows.append((attempt.job, number, text))
             markers.append(marker)
 
     def _seen(self) -> dict[str, Seen]:
@@ -302,8 +310,8 @@ class Controller:
             return
         begun = self._read.get(attempt, 0)
         with (
-            contextlib.suppress(FileNotFoundError),
-            open(self.storage.attempt(attempt) / "metrics", "rb") as file,
+            contextlib.suppress(OSError),
+            open_file(self.storage.attempt(attempt) / "metrics") as file,
         ):
             file.seek(begun)
             lines, end, _ = file.read().rpartition(b"\n")
@@ -486,12 +494,14 @@ class Controller:
         )
 
 
-def _result(path: Path) -> str | None:
-    """What a job wrote, as JSON in one line; None if it wrote nothing."""
+def _exit(path: Path) -> tuple[int, float, bool]:
+    """How an attempt ended: status, hours of the clock, and whether its server was about to go."""
     try:
-        return json.dumps(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return None
+        with open_file(path) as file:
+            said = json.load(file)
+        return int(said["status"]), float(said["hours"]), bool(said["warned"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return UNREADABLE, 0.0, False  # the agent writes it whole, so the job did this
 
 
 def merged_offers(storage: Storage, fleet: Fleet) -> list[Offer]:

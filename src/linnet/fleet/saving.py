@@ -21,6 +21,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from linnet.errors import FormatError, InputError
+from linnet.fleet.agent import open_file
 
 LEFT = 75
 """Exit status of a job that saved its state because its server will be taken away."""
@@ -133,7 +134,8 @@ class Checkpoint:
 def saved_hours(folder: Path) -> float:
     """Hours of work that a job's checkpoint holds; 0 if there is none that `Checkpoint` wrote."""
     try:
-        return float(json.loads((folder / "state.json").read_text(encoding="utf-8"))["work"])
+        with open_file(folder / "state.json") as file:
+            return float(json.load(file)["work"])
     except (OSError, ValueError, KeyError, TypeError):
         return 0.0
 
@@ -141,7 +143,8 @@ def saved_hours(folder: Path) -> float:
 def worked_hours(folder: Path) -> float | None:
     """Hours of work of a whole job that is done, without saving; None if it did not say."""
     try:
-        return float((folder / "worked").read_text(encoding="utf-8"))
+        with open_file(folder / "worked") as file:
+            return float(file.read())
     except (OSError, ValueError):
         return None
 

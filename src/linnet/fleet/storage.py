@@ -109,7 +109,7 @@ class Storage:
 
     def get(self, key: str) -> str | None:
         """A value by its key."""
-        found = self.database.execute("select value from meta where key = ?", (key,)).fetchone()
+        found = next(self._read("select value from meta where key = ?", key), None)
         return None if found is None else str(found[0])
 
     def put(self, values: Mapping[str, str]) -> None:
@@ -119,38 +119,58 @@ class Storage:
 
     def jobs(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Numbers and parameters of all jobs."""
-        for number, text in self.database.execute("select number, parameters from jobs order by number"):
+        for number, text in self._read("select number, parameters from jobs order by number"):
             yield int(number), json.loads(text)
 
     def parameters(self, job: int) -> dict[str, Any]:
         """Of one job."""
-        found = self.database.execute("select parameters from jobs where number = ?", (job,)).fetchone()
-        return json.loads(found[0])
+        (text,) = next(self._read("select parameters from jobs where number = ?", job))
+        return json.loads(text)
 
     def count(self) -> int:
         """How many jobs there are."""
-        return int(self.database.execute("select count(*) from jobs").fetchone()[0])
+        return int(next(self._read("select count(*) from jobs"))[0])
 
     def records(self) -> Iterator[Record]:
         """What happened and was decided, in order."""
-        for (text,) in self.database.execute("select text from records order by number"):
+        for (text,) in self._read("select text from records order by number"):
             yield from_text(text)
 
     def results(self) -> dict[int, Any]:
         """The accepted result of each job that has one."""
-        found = self.database.execute("select job, result from rows")
+        found = self._read("select job, result from rows")
         return {int(job): None if text is None else json.loads(text) for job, text in found}
 
     @contextmanager
     def transaction(self) -> Generator[sqlite3.Connection]:
         """All that is written within is there afterwards, or nothing of it."""
-        self.database.execute("begin immediate")
+        with self._told():
+            self.database.execute("begin immediate")
+            try:
+                yield self.database
+                self.database.execute("commit")
+            except BaseException:
+                if self.database.in_transaction:  # SQLite rolls back by itself when the disk is full
+                    self.database.execute("rollback")
+                raise
+
+    @contextmanager
+    def _told(self) -> Generator[None]:
+        """What SQLite cannot do is said in the bag's words."""
+        path = self.folder / "bag.sqlite"
         try:
-            yield self.database
-        except BaseException:
-            self.database.execute("rollback")
-            raise
-        self.database.execute("commit")
+            yield
+        except sqlite3.OperationalError as error:
+            raise JobError(
+                f"{path} cannot be used now: {error}; once it can, `linnet bag resume` goes on where it was"
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise FormatError(f"{path} is damaged: {error}; nothing was changed") from error
+
+    def _read(self, question: str, *given: object) -> Iterator[tuple[Any, ...]]:
+        """Rows of the database."""
+        with self._told():
+            yield from self.database.execute(question, given)
 
     def write(
         self,
@@ -172,8 +192,7 @@ class Storage:
 
     def is_taken(self, name: str) -> bool:
         """Whether a message of the inbox was taken already."""
-        found = self.database.execute("select 1 from taken where name = ?", (name,)).fetchone()
-        return found is not None
+        return next(self._read("select 1 from taken where name = ?", name), None) is not None
 
     # ---- one controller at a time
 

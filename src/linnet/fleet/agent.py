@@ -39,6 +39,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from typing import IO
 
 RESULT = 64 << 20
 """Bytes of a result, at most: rows of all jobs make one table."""
@@ -71,7 +72,7 @@ def discard(path):
         os.remove(path)
 
 
-def open_file(path):
+def open_file(path: "str | os.PathLike[str]") -> "IO[bytes]":
     """Open a file that a job wrote. What is no file is an OSError, not a wait."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -80,7 +81,7 @@ def open_file(path):
     return os.fdopen(handle, "rb")
 
 
-def read_result(path):
+def read_result(path: "str | os.PathLike[str]") -> "str | None":
     """A result as one line of JSON; None if the job wrote nothing, a ValueError if it is none."""
     try:
         with open_file(path) as file:
@@ -192,7 +193,8 @@ class Agent:
             return
         try:
             self.start(number, order, place)
-        except OSError as error:  # no room on the disk, inputs that are gone
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            # No room on the disk, inputs that are gone, texts that no command line can hold.
             self.say(number, UNPREPARED, 0.0, f"cannot begin: {error}")
         discard(path)
 

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -377,15 +378,11 @@ class Bag:
         lengths = self._lengths(state)
         if estimate and state.left and lengths and state.closed is None and state.offers:
             offers = [_measured(offer, state) for offer in state.offers if offer.limit != 0]
-            left = make_plan(
-                replace(self.rules, budget=None),
-                offers,
-                lengths,
-                state.left,
-                runs=10,
-                gap=_gap(state),
-                compare=False,
-            )
+            with suppress(InputError):  # no servers there are could do it: how it stands is told nevertheless
+                left = make_plan(
+                    replace(self.rules, budget=None), offers, lengths, state.left, runs=10, gap=_gap(state),
+                    compare=False,
+                )  # fmt: skip
         return self._status(state, left, is_run)
 
     def _status(self, state: State, left: Plan | None, is_run: bool) -> Status:

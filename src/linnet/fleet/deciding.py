@@ -52,7 +52,6 @@ class Decider:
         self._losses, self._reports = len(state.losses), len(state.reports)
         self._out: list[Decision] = []
         self._asked_for = (-1, 0)
-        self._spot = any(state.offers[i].market == "spot" for i in self._usable)
         self._sure = [i for i in self._usable if state.offers[i].market == "on-demand"]
         self._only = self._one_kind()
 
@@ -109,7 +108,7 @@ class Decider:
             return "cancelled"
         if not more and (not (state.running or state.waiting) or state.done >= self._required()):
             return "done"
-        if rules.budget is None or not state.live:
+        if rules.budget is None or not state.rate > 0:
             return None
         near = state.cost(now) + state.rate * self.margin
         return "budget" if near >= rules.budget - 1e-12 else None
@@ -273,7 +272,8 @@ class Decider:
         hours = self.known.hours[offer] or 0.0
         booting = sum(1 for each in state.live if state.servers[each].up is None)
         ahead = (len(state.running) + 1 + (booting if boot else 0)) * hours * price + boot * price
-        return state.cost(now) + ahead + state.rate * self.margin <= budget + 1e-9
+        rate = state.rate + (state.offers[offer].price if boot else 0.0)
+        return state.cost(now) + ahead + rate * self.margin <= budget + 1e-9
 
     def _broke(self, now: float) -> bool:
         rules = self.state.rules
@@ -337,9 +337,11 @@ class Decider:
         wanted = wanted_gangs(state.left, self.known.expected[self.known.ranking[0]], time_left)
         found: list[int] = []
         room = 0.0
+        useless = self.known.worthless
+        spot = any(state.offers[i].market == "spot" and i not in useless for i in self._usable)
         for offer in self.known.ranking:
             kind = state.offers[offer]
-            passed_over = kind.market == "on-demand" and self._spot and time_left is None and kind.price > 0
+            passed_over = kind.market == "on-demand" and spot and time_left is None and kind.price > 0
             if self.refused_until(offer) > now + 1e-12 or passed_over or offer in self.known.worthless:
                 continue
             if kind.price == 0 or not room or (time_left is not None and room < wanted):

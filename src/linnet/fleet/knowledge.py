@@ -100,13 +100,17 @@ class Knowledge:
             return state.rules.hours / (speed or 1.0)
         return None
 
-    def _with_losses(self, offer: int) -> float | None:
+    def expected_hours(self, offer: int) -> float | None:
+        """Hours of a job on an offer, losses included; infinite if it would never be done."""
         hours = self.hours_on(offer, self.size(offer))
-        if hours is None:
+        return None if hours is None else self._cost(offer, self.size(offer), hours)[0]
+
+    def _with_losses(self, offer: int) -> float | None:
+        lost = self.expected_hours(offer)
+        if lost is None:
             return None
-        kind = self.state.offers[offer]
-        lost = self._cost(offer, self.size(offer), hours)[0]
-        return (lost if lost < inf else hours) + kind.boot
+        hours = self.hours_on(offer, self.size(offer)) or 0.0
+        return (lost if lost < inf else hours) + self.state.offers[offer].boot
 
     def _evidence(self, number: int, now: float) -> Evidence:
         state, offer = self.state, self.state.offers[number]

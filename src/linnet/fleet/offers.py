@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from linnet.errors import InputError
 
 if TYPE_CHECKING:
     from linnet.fleet.model import Model
@@ -38,6 +40,16 @@ class Offer:
     """Where they are, if it matters."""
     speed: float | None = None
     """How fast they are, 1 being what job hours are given for; None: not known, to be measured."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.cores, bool) or not isinstance(self.cores, int) or self.cores < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"cores={self.cores!r} of {self.type!r}: give a whole number of at least 1")
+        for what in ("price", "boot"):
+            given = getattr(self, what)
+            if not 0 <= given < inf:
+                raise InputError(f"{what}={given!r} of {self.type!r}: give a number of at least 0")
+        if self.speed is not None and not 0 < self.speed < inf:
+            raise InputError(f"speed={self.speed!r} of {self.type!r}: give a number above 0, or None")
 
     @property
     def name(self) -> str:

@@ -9,13 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linnet.errors import InputError
+from linnet.fleet.knowledge import Knowledge
 from linnet.fleet.offers import Offer
 from linnet.fleet.policies import Evidence, StopRule
 from linnet.fleet.rules import Rules
 from linnet.fleet.simulation import BagRun, simulate_bag
+from linnet.fleet.state import State
 
 _JOBS = 60_000
 """Simulated jobs of a plan, over all its runs."""
+
+
+ENDLESS = 1e4
+"""A job that takes so many times its length on average is not simulated."""
 
 
 class Spread:
@@ -122,6 +128,8 @@ def make_plan(
     jobs : how many
     runs : how many simulations; by default as many as take a few seconds, at most 100
     """
+    if runs is not None and (not isinstance(runs, int) or isinstance(runs, bool) or runs < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"runs={runs!r}: give how many simulations, at least 1")
     count = runs or int(np.clip(_JOBS // max(jobs, 1), 5, 100))
     rules = replace(rules, hours=float(np.mean(lengths)))
     offers = [replace(each, speed=each.speed or 1.0) for each in offers]
@@ -139,6 +147,13 @@ def make_plan(
             tuple(found[0].decider.known.all_evidence()),
         )  # fmt: skip
 
+    longest = max(lengths)
+    if (least := _least_hours(rules, offers, longest)) > ENDLESS * longest:
+        raise InputError(
+            f"a job of {longest:.3g} h would begin again and again: on the best of these servers it is done "
+            f"after {least:.3g} h on average; let it save its state (checkpoint=…), or give servers that "
+            "live longer"
+        )
     ours = several("this bag", rules, offers)
     if not compare:
         return replace(ours, notes=tuple(notes))
@@ -147,10 +162,18 @@ def make_plan(
     spot = [each for each in offers if each.market == "spot"] or list(offers)
     always = replace(free, reuse=False, on_demand_after=None, on_loss="replenish", fraction=rules.fraction)
     calm = [replace(each, model=None) for each in spot]
+    lasting = _least_hours(always, spot, longest) <= ENDLESS * longest
     return replace(
         ours,
         on_demand=several("on-demand", free, sure) if sure else None,
-        restart_always=several("restart always", always, spot),
+        restart_always=several("restart always", always, spot) if lasting else None,
         no_preemption=several("no preemption", free, calm),
         notes=tuple(notes),
     )
+
+
+def _least_hours(rules: Rules, offers: Sequence[Offer], length: float) -> float:
+    """Of a job of this length on the best of these servers, losses included."""
+    known = Knowledge(State(replace(rules, hours=length), offers))
+    known.learn(0.0)
+    return min(each for i in known.usable if (each := known.expected_hours(i)) is not None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import ceil
+from math import ceil, inf
 from numbers import Real
 from typing import Any
 
@@ -55,6 +55,8 @@ class Rules:
             given = getattr(self, name)
             if given is not None and not (_is_number(given) and given > 0):
                 raise InputError(f"{name}={given!r}: give a number above 0, or None")
+            if name != "deadline" and given == inf:
+                raise InputError(f"{name}={given!r}: give a finite number, or None")
         if self.budget is not None and not (_is_number(self.budget) and self.budget >= 0):
             raise InputError(f"budget={self.budget!r}: give dollars, or None")
         if not (_is_number(self.fraction) and 0 < self.fraction <= 1):

@@ -206,6 +206,17 @@ class Program:
                 f"parameters are "
                 f"{', '.join(parameters) or 'none'}"
             )
+        self._check_text(parameters)
+
+    def _check_text(self, parameters: Mapping[str, Any]) -> None:
+        """Refuse what no command line can hold."""
+        for name in sorted({name for part in self.argv for name in _NAME.findall(part)}):
+            value = parameters[name]
+            if isinstance(value, str) and ("\0" in value or not _encodes(value)):
+                raise InputError(
+                    f"{name}={value[:40]!r} cannot stand in a command line: it has a zero byte, or half a "
+                    "character; a job finds all its parameters in LINNET_PARAMETERS, too"
+                )
 
     def command(self, parameters: Mapping[str, Any]) -> list[str]:
         """The command line of one job.
@@ -220,6 +231,14 @@ class Program:
     def to_json(self) -> dict[str, Any]:
         """As it is stored."""
         return {"argv": list(self.argv), "function": self.function, "path": self.path}
+
+
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(value: Any) -> str:

@@ -67,7 +67,7 @@ class Local:
         count = os.cpu_count() or 1 if servers is None else servers
         if not isinstance(count, int) or isinstance(count, bool) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"Local({servers!r}): give how many servers there may be, at least 1")
-        if not speed > 0:
+        if not 0 < speed < inf:
             raise InputError(f"speed={speed!r}: give hours of the bag in an hour of the clock, above 0")
         self.servers: int = count
         self.cores: int = cores

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import linnet as ln
+from linnet.arrays.elements.long_results import _pieces
 from linnet.machine import large_arrays
 from linnet.machine.helping_threads import side_by_side
 
@@ -122,6 +123,14 @@ def test_errors_of_numbers_are_raised_in_every_piece() -> None:
         x = ln.array(a, chunks=-1)
         with np.errstate(invalid="raise"), ln.init("threads", workers=2), pytest.raises(FloatingPointError):
             np.log(x)
+
+
+@pytest.mark.parametrize(("engine", "pieces"), [("threads", 2), ("simulated", 0)])
+def test_workers_elsewhere_do_not_help(engine: str, pieces: int) -> None:
+    a = np.ones(1 << 18, "u1")
+    with ln.init(engine, workers=2):
+        assert len(_pieces(np.exp, (a,), np.empty(a.shape, "f2"))) == pieces
+        assert np.exp(ln.array(a, chunks=-1)).dtype == np.exp(a).dtype
 
 
 def test_helpers_are_waited_for() -> None:

@@ -98,8 +98,10 @@ def _pieces(ufunc: np.ufunc, operands: tuple[Any, ...], out: NDArray[Any]) -> li
             and not (each.shape == out.shape and each.flags.c_contiguous)
         ):
             return []
-    workers = current_engine().workers
-    length = -(-out.size // workers // _PIECE) * _PIECE
+    engine = current_engine()
+    if not engine.shares_memory:  # its workers are elsewhere
+        return []
+    length = -(-out.size // engine.workers // _PIECE) * _PIECE
     return [slice(start, start + length) for start in range(0, out.size, length)]
 
 

@@ -30,8 +30,8 @@ TOLERANCE = 0.15
 WARMING, TIMES = 3, 10
 SWITCH = """
 #include <valgrind/callgrind.h>
-void begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
-void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTRUMENTATION; }
+void begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_DUMP_STATS_AT("what came before"); }
+void end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); }
 """
 FIXED = {"PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -74,8 +74,7 @@ def paths() -> dict[str, Callable[[], Any]]:
 
     return {
         REFERENCE: reference,
-        "an expression of ten nodes, not computed": order,
-        "the same, computed": lambda: order().compute(),
+        "six operations on 10 × 10": order,
         "x + 1 of 10 × 10": lambda: (array + 1).compute(),
         "Cholesky of 10 × 10": lambda: ln.linalg.cholesky(matrix).compute(),
         "indexing: a slice, a list and a mask": lambda: ln.compute(
@@ -110,7 +109,7 @@ def count(folder: Path, only: Sequence[str]) -> dict[str, int]:
         text = each.read_text()
         name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
         total = re.search(r"^(?:totals|summary): (\d+)$", text, re.MULTILINE)
-        if name and total:
+        if name and total and name[1] != "what came before":
             counts[name[1]] = int(total[1]) // TIMES
     return counts
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import Field, FrozenInstanceError, dataclass, field, fields, make_dataclass
+from functools import partial
 from typing import Any, TypeVar, dataclass_transform, overload
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def record(cls: type[Any] | None = None, /, *, eq: bool = True) -> Any:
     dataclasses.FrozenInstanceError: cannot assign to field 'x'
     """
     if cls is None:
-        return lambda each: _recorded(each, eq)
+        return partial(_recorded, eq=eq)
     return _recorded(cls, eq)
 
 

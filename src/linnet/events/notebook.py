@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from linnet.events.display_text import Shown, short_time
@@ -74,7 +75,8 @@ class NotebookProgress:
         if not job.visible and (self._after or event.seconds < _SHORT):
             self._short += 1
             return
-        word = {JobFinished: "finished", JobFailed: "failed"}.get(type(event), "cancelled")
+        words: dict[type[Event], str] = {JobFinished: "finished", JobFailed: "failed"}
+        word = words.get(type(event), "cancelled")
         if word == "finished":
             job.done = job.tasks
         self._ended = [*self._ended, bar(job, f"{word} in {short_time(event.seconds)}", word)][-_KEPT:]
@@ -129,11 +131,10 @@ def bar(job: Shown, text: str, state: str) -> str:
 
 
 def _displayed(page: str) -> Callable[[str], None]:
-    from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
-
-    handle: Any = display(HTML(page), display_id=True)
+    ipython: Any = import_module("IPython.display")
+    handle: Any = ipython.display(ipython.HTML(page), display_id=True)
 
     def update(changed: str) -> None:
-        handle.update(HTML(changed))
+        handle.update(ipython.HTML(changed))
 
     return update

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -219,7 +219,7 @@ def interactive() -> bool:
 
 
 @contextmanager
-def show_progress(events: Events, stream: TextIO | None = None) -> Iterator[None]:
+def show_progress(events: Events, stream: TextIO | None = None) -> Generator[None]:
     """While the context lasts, show the jobs of a hub: bars on a terminal, lines elsewhere.
 
     >>> import io

@@ -141,7 +141,8 @@ class JobRecord:
                 if len(self.failures) < _FAILURES:
                     self.failures.append((event.at, str(event.task), event.kernel, event.error))
             case JobFinished() | JobFailed() | JobCancelled():
-                self.state = {JobFinished: "finished", JobFailed: "failed"}.get(type(event), "cancelled")
+                states: dict[type[Event], str] = {JobFinished: "finished", JobFailed: "failed"}
+                self.state = states.get(type(event), "cancelled")
                 self.seconds = event.seconds
                 self.error = event.error if isinstance(event, JobFailed) else ""
                 self._line(event, f"{self.state} after {event.seconds:.2f} s {self.error}".rstrip())

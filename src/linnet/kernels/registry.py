@@ -150,7 +150,7 @@ def kernel(
         return kernel(None)(name)
 
     def register(function: Callable[..., Any]) -> Kernel:
-        label = function.__name__ if name is None else name
+        label: Any = function.__name__ if name is None else name
         if not isinstance(label, str) or not _NAME.fullmatch(label):
             raise KernelDeclarationError(
                 f"kernel name {label!r} is not an identifier; "

@@ -7,7 +7,7 @@ of the caller's counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -28,7 +28,7 @@ chosen: ContextVar[tuple[object, ...]] = ContextVar("linnet_chosen", default=())
 
 
 @contextmanager
-def in_a_worker() -> Iterator[None]:
+def in_a_worker() -> Generator[None]:
     """Around kernels that run for an engine whose workers are elsewhere.
 
     >>> with in_a_worker():

@@ -7,6 +7,8 @@ see it, tasks that engines run for the caller do. A session may end while later 
 wherever it stands.
 """
 
+# pyright: reportPrivateUsage=false
+# the functions of this module keep the stack of sessions, which nobody else sees
 from __future__ import annotations
 
 import atexit

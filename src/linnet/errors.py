@@ -192,10 +192,10 @@ class LinAlgError(LinnetError, _NumpyLinAlgError):
 
 
 class MatrixError(LinAlgError):
-    """A matrix is singular, or not positive definite.
+    """A matrix is singular, not positive definite, or not finite.
 
-    The message names the minor and the tile, so that it needs no further place: it is the same wherever the
-    computation ran.
+    The message names the minor and the tile where there is one, so that it needs no further place: it is the
+    same wherever the computation ran.
     """
 
 

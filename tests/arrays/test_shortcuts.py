@@ -219,6 +219,23 @@ def test_small_results_are_computed_beside_other_arrays():
     assert none is None
 
 
+def test_results_that_are_numpys_already_stay_in_what_they_are_in():
+    a, b = pair()
+    for made in (
+        ln.linalg.qr(a),
+        ln.linalg.slogdet(a),
+        ln.linalg.svd(b),
+        (a, b),
+        [a, a],
+        [b, (ln.asarray(a),)],
+    ):
+        found = ln.compute(made)
+        assert type(found) is type(made)
+        assert len(found) == len(made)
+    np.testing.assert_array_equal(ln.compute([a, a])[1], a)
+    assert ln.compute([1, 2]).tolist() == [1, 2]
+
+
 @pytest.mark.parametrize("progress", [None, False, True])
 def test_small_results_take_progress(progress, capfd):
     a, b = map(ln.asarray, pair())

@@ -7,8 +7,10 @@ numbers are added, and results must be the same bits wherever they are computed.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -97,6 +99,21 @@ def side_of(layout: Layout) -> int | None:
     return side if alike else None
 
 
+def tile_side(tile: Any) -> int:
+    """The length of tiles that a user asks for.
+
+    >>> tile_side(np.int64(7))
+    7
+    """
+    try:
+        side = operator.index(tile)
+    except TypeError:
+        raise InputError(f"tile={tile!r}: give the length of square tiles, a whole number") from None
+    if side < 1:
+        raise InputError(f"tile={tile}: a tile has at least one row and one column")
+    return side
+
+
 def square_cut(
     layout: Layout, dtype: np.dtype[np.generic], kind: str, *, tile: int | None, own: bool, memory: int | None
 ) -> Layout:
@@ -106,8 +123,6 @@ def square_cut(
     """
     shape = layout.shape
     if tile is not None:
-        if tile < 1:
-            raise InputError(f"tile={tile}: a tile has at least one row and one column")
         return Layout.regular(shape, tile)
     if own:
         side = side_of(layout)

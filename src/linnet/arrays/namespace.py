@@ -6,6 +6,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from linnet.arrays import CHAPTERS
 from linnet.arrays.array import Array
 from linnet.arrays.elements.core import ArrayBase, as_node, wrap
@@ -66,7 +68,8 @@ def compute(*arrays: Any, progress: bool | None = None) -> Any:
     at_once = values_of(parts) if parts else None
     if at_once is not None:
         return rebuilt(what, at_once)
-    if not any(isinstance(each, ArrayBase) for each in parts):  # numbers are one array
+    several = hasattr(what, "_fields") or any(isinstance(each, ArrayBase | np.ndarray) for each in parts)
+    if not several:  # a list of numbers is one array
         return what.compute() if isinstance(what, Array) else wrap(as_node(what)).compute()
     plain = [isinstance(each, PLAIN) for each in parts]
     nodes = [as_node(each) for each, skip in zip(parts, plain, strict=True) if not skip]

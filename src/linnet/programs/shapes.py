@@ -42,8 +42,12 @@ class Description(NamedTuple):
 class Shapes:
     """Describes tiles of a bound program, each once."""
 
-    def __init__(self, bound: BoundProgram, inputs: Mapping[str, TiledArray]) -> None:
+    def __init__(
+        self, bound: BoundProgram, inputs: Mapping[str, TiledArray], *, try_dtypes: bool = False
+    ) -> None:
+        """With `try_dtypes`, kernels that declare shapes alone are asked for dtypes with small tiles."""
         self._bound = bound
+        self._tried: dict[Any, list[np.dtype[Any]]] | None = {} if try_dtypes else None
         self._inputs = inputs
         self._known: dict[TileKey, Description] = {}
         self._beside: dict[tuple[str, int, int], TileKey] = {}
@@ -138,14 +142,33 @@ class Shapes:
 
     def _declare(self, call: Call) -> None:
         described = {operand: self._known[operand] for operand in operands(call.args)}
-        results = declared(call, described) or inferred(call, described)
-        if results is None:
+        try:
+            descriptions = declared(call, described) or inferred(call, described)
+        except _NotTold as reason:
             raise InputError(
                 f"the shapes of {', '.join(map(repr, call.outputs))} are needed before the tiles are there, "
                 f"but kernel {call.kernel!r} declares none, and they could not be found out by trying it on "
-                "small tiles; give it shape=..."
-            )
-        self._known.update(results)
+                f"small tiles ({reason}); give it shape=..."
+            ) from reason
+        kernel = get_kernel(call.kernel)
+        if self._tried is not None and kernel.shape is not None and kernel.dtype is None:
+            descriptions = self._in_tried_dtypes(call, described, descriptions)
+        self._known.update(descriptions)
+
+    def _in_tried_dtypes(
+        self, call: Call, described: Mapping[TileKey, Description], descriptions: dict[TileKey, Description]
+    ) -> dict[TileKey, Description]:
+        """Results in the dtypes that their kernel gives of small tiles; as they are if it refuses these."""
+        assert self._tried is not None
+        kinds = tuple(dict.fromkeys(each.dtype for each in described.values()))
+        asked = (call.kernel, kinds, repr(call.attributes), len(descriptions))
+        if asked not in self._tried:
+            try:
+                self._tried[asked] = [tile.dtype for _, tile, _ in _tried(call, described, _SMALL_LENGTHS)]
+            except _NotTold:
+                self._tried[asked] = [each.dtype for each in descriptions.values()]
+        dtypes = zip(descriptions.items(), self._tried[asked], strict=True)
+        return {key: Description(each.shape, dtype) for (key, each), dtype in dtypes}
 
 
 def declared(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description] | None:
@@ -170,19 +193,21 @@ def declared(call: Call, described: Mapping[TileKey, Description]) -> dict[TileK
     return descriptions
 
 
-def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description] | None:
-    """The results of a call from what its kernel makes of small tiles; None if that tells nothing.
+class _NotTold(Exception):
+    """Why small tiles do not tell what a kernel makes of large ones."""
+
+
+def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileKey, Description]:
+    """The results of a call from what its kernel makes of small tiles.
 
     Each length is replaced by a small one of its own, twice: what follows the operands is told from what
     is always so long.
     """
     first, second = (_tried(call, described, lengths) for lengths in (_SMALL_LENGTHS, _OTHER_LENGTHS))
-    if first is None or second is None:
-        return None
     descriptions: dict[TileKey, Description] = {}
     for (key, tile, large), (_, other, large_again) in zip(first, second, strict=True):
         if tile.ndim != other.ndim:
-            return None
+            raise _NotTold(f"it makes {tile.ndim} axes of some and {other.ndim} of others")
         lengths: list[int] = []
         for short, again in zip(tile.shape, other.shape, strict=True):
             if large.get(short) is not None and large.get(short) == large_again.get(again):
@@ -190,7 +215,7 @@ def inferred(call: Call, described: Mapping[TileKey, Description]) -> dict[TileK
             elif short == again:
                 lengths.append(short)
             else:
-                return None
+                raise _NotTold("the lengths of its results are not those of its operands")
         descriptions[key] = Description(tuple(lengths), tile.dtype)
     return descriptions
 
@@ -201,13 +226,13 @@ _OTHER_LENGTHS = (6, 9, 14, 16, 21, 25, 27, 32, 34, 39)
 
 def _tried(
     call: Call, described: Mapping[TileKey, Description], lengths: Sequence[int]
-) -> list[tuple[TileKey, Tile, dict[int, int]]] | None:
+) -> list[tuple[TileKey, Tile, dict[int, int]]]:
     """What a kernel makes of small tiles, each result with its key and what each length stands for."""
     from linnet.programs.results import matched
 
     known = sorted({length for each in described.values() for length in each.shape if length > 1})
     if len(known) > len(lengths):
-        return None
+        raise _NotTold(f"its operands have {len(known)} different lengths")
     short = dict(zip(known, lengths, strict=False)) | {0: 0, 1: 1}
     rng = np.random.default_rng(0)
 
@@ -224,8 +249,9 @@ def _tried(
             warnings.simplefilter("ignore")
             result = kernel.function(*mapped(call.args, tile), **call.attributes)
         pairs = matched(result, kernel.outputs, call)
-    except Exception:
-        return None  # whatever it says of these tiles, it may take the real ones
+    except Exception as error:  # whatever it says of these tiles, it may take the real ones
+        tried = ", ".join("×".join(str(short[n]) for n in each.shape) for each in described.values())
+        raise _NotTold(f"of {tried} it raised {type(error).__name__}: {error}") from error
     back = {few: many for many, few in short.items() if many > 1}
     return [(key, each, back) for key, each in pairs]
 

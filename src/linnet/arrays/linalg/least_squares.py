@@ -194,7 +194,7 @@ def lstsq(
     (array([1., 2.]), np.int64(2))
     """
     given = {"engine": engine, "events": events}
-    x, sums, rank, values = _least_squares(a, b, rcond, tile, **given)
+    x, sums, rank, values = _least_squares(a, b, rcond, tile=tile, **given)
     m, n = a.shape if hasattr(a, "shape") else operand(a).shape
     if not isinstance(x, ArrayBase):
         return LstsqResult(x, sums if rank == n < m else np.empty(0, values.dtype), rank, values)
@@ -204,7 +204,7 @@ def lstsq(
 NUMPY[np.linalg.lstsq] = lstsq
 
 
-@linear()
+@linear(called="lstsq")
 def _least_squares(a: Any, b: Any, rcond: float | None, tile: int | None) -> tuple[Any, Any, Any, Any]:
     """The solution, the sums of squares of what it leaves, the rank, and the singular values."""
     left, right = operand(a), operand(b)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from linnet.algorithms.recipe import Recipe
-from linnet.algorithms.tuning import goes_whole, square_cut
+from linnet.algorithms.tuning import goes_whole, square_cut, tile_side
 from linnet.algorithms.whole import whole
 from linnet.arrays.elements.core import NUMPY, ArrayBase, as_node, wrap
 from linnet.arrays.elements.elementwise import apply
@@ -45,16 +45,19 @@ _place: ContextVar[tuple[int, ...] | None] = ContextVar("place in a stack", defa
 # ---- what users call
 
 
-def linear(*numpy_functions: Any) -> Callable[[F], F]:
+def linear(*numpy_functions: Any, called: str | None = None) -> Callable[[F], F]:
     """Mark a function on lazy arrays that stands for these of NumPy's, and takes NumPy's arrays as well.
 
     For these it computes at once, on the session's engine or the one given as `engine=`; what happens on the
-    way is sent to `events=`. One lazy array among the operands makes the result lazy.
+    way is sent to `events=`. One lazy array among the operands makes the result lazy. Users know it as
+    `called`, if not by its own name.
     """
 
     def mark(function: F) -> F:
         @functools.wraps(function)
         def call(*args: Any, engine: Engine | None = None, events: Sink | None = None, **options: Any) -> Any:
+            if options.get("tile") is not None:
+                options["tile"] = tile_side(options["tile"])
             try:
                 if engine is None and events is None and _place.get() is None:
                     found = shortcut(function, args, options)
@@ -63,13 +66,7 @@ def linear(*numpy_functions: Any) -> Callable[[F], F]:
                 if not _has_ours(args) and not _has_ours(tuple(options.values())):
                     with borrowed(), nullcontext() if engine is None else init(engine):
                         return evaluated(function(*args, **options), events)
-                if engine is not None or events is not None:
-                    raise InputError(
-                        f"{function.__name__} was given an ln.Array together with "
-                        f"{'engine=' if engine is not None else 'events='}: it is lazy, and runs when asked "
-                        "for; choose the engine with `with ln.init(...):` around compute(), and leave "
-                        "these out"
-                    )
+                refuse_engine(called or function.__name__, engine, events)
                 return function(*args, **options)
             except Traced as raised:
                 traced = raised
@@ -80,6 +77,16 @@ def linear(*numpy_functions: Any) -> Callable[[F], F]:
         return cast("F", call)
 
     return mark
+
+
+def refuse_engine(name: str, engine: Any, events: Any) -> None:
+    """Lazy arrays run when they are asked for: not where they are made."""
+    if engine is not None or events is not None:
+        raise InputError(
+            f"{name} was given an ln.Array together with {'engine=' if engine is not None else 'events='}: "
+            "it is lazy, and runs when asked for; choose the engine with `with ln.init(...):` around "
+            "compute(), and leave these out"
+        )
 
 
 def _has_ours(items: tuple[Any, ...]) -> bool:

@@ -24,6 +24,7 @@ from linnet.arrays.linalg.matrices import (
     matrices,
     need_square,
     operand,
+    refuse_engine,
 )
 from linnet.errors import InputError, LinAlgError
 
@@ -50,6 +51,7 @@ def mixed(
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             if _is_ours(*args, *kwargs.values()):
+                refuse_engine(function.__name__, kwargs.pop("engine", None), kwargs.pop("events", None))
                 return lazily(*args, **kwargs)
             return (plain or numpy_function)(*args, **kwargs)
 

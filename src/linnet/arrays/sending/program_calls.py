@@ -125,8 +125,11 @@ def _sizes(
         nearest = read
         if all(_covers(read[name], grids[name]) for name in grids):
             fitting.append(tried)
-    exact = [each for each in fitting if _reads_all(program, each, tables, grids)]
-    fitting = exact or fitting
+    if unknown and fitting:
+        exact = [each for each in fitting if _reads_all(program, each, tables, grids)]
+        if not exact:
+            raise InputError(_part_only(program, fitting[-1], unknown, tables, grids))
+        fitting = exact
     if not fitting:
         raise InputError(_misfit(program, given, unknown, grids, nearest))
     open_sizes = [name for name in unknown if len({each[name] for each in fitting}) > 1]
@@ -150,6 +153,27 @@ def _reads_all(
     return all(bound.grid(name) == grid for name, grid in grids.items())
 
 
+def _part_only(
+    program: TileProgram,
+    sizes: Mapping[str, int],
+    unknown: Sequence[str],
+    tables: Mapping[str, Any],
+    grids: Mapping[str, Index],
+) -> str:
+    bound = program.bind(**sizes, **tables)
+    name = next(each for each in grids if bound.grid(each) != grids[each])
+    wanted = ", ".join(f"{each}={sizes[each]}" for each in unknown)
+    return (
+        f"no sizes of {program.name} read all tiles of its arrays ({_counts(grids)}): at {wanted} it reads "
+        f"only {'×'.join(map(str, bound.grid(name)))} of {name}; give {wanted} if that is meant, or cut the "
+        "arrays otherwise (rechunk)"
+    )
+
+
+def _counts(grids: Mapping[str, Index]) -> str:
+    return ", ".join(f"{name} {'×'.join(map(str, grid)) or '1'}" for name, grid in grids.items())
+
+
 def _misfit(
     program: TileProgram,
     given: Mapping[str, int],
@@ -157,9 +181,9 @@ def _misfit(
     grids: Mapping[str, Index],
     read: Mapping[str, Index],
 ) -> str:
-    cut = ", ".join(f"{name} {'×'.join(map(str, grid)) or '1'}" for name, grid in grids.items())
+    cut = _counts(grids)
     if not unknown:
-        asked = ", ".join(f"{name} {'×'.join(map(str, grid)) or '1'}" for name, grid in read.items())
+        asked = _counts(read)
         sizes = ", ".join(f"{name}={value}" for name, value in given.items())
         return (
             f"{program.name} at {sizes or 'its sizes'} reads these tiles: {asked}; the arrays have {cut}. "
@@ -185,7 +209,7 @@ def _outputs(
     looked, inputs = bound, dict(cuts)
     if not tables and bound.count() > _MANY_TASKS:
         looked, inputs = _shortened(program, sizes, cuts)
-    shapes = Shapes(looked, inputs)
+    shapes = Shapes(looked, inputs, try_dtypes=True)
     outputs: dict[str, Output] = {}
     for name in names:
         lengths, dtype = _lengths(looked, shapes, name)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from linnet.errors import LinAlgError
+from linnet.errors import MatrixError
 from linnet.kernels import compiled
 from linnet.machine.fortran import Matrix, address, integer, routine, scalar
 from linnet.machine.large_arrays import zeros
@@ -112,7 +112,7 @@ class Band:
         """
         largest = float(np.abs(self.flat).max(initial=0.0))
         if not np.isfinite(largest):
-            raise LinAlgError("the matrix has elements that are not finite (inf or nan); remove them first")
+            raise MatrixError("the matrix has elements that are not finite (inf or nan); remove them first")
         if largest == 0.0:
             return 1.0
         exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.errors import LinAlgError
+from linnet.errors import MatrixError
 from linnet.kernels.linalg.bulge_chase import Band, chase, chased_values
 from linnet.kernels.linalg.chase_reflectors import grouped
 from linnet.kernels.registry import kernel
@@ -294,4 +294,4 @@ def _reals(n: int, code: str) -> Array:
 
 def _converged(info: ctypes.c_int, what: str) -> None:
     if info.value > 0:
-        raise LinAlgError(f"the {what} did not converge; is every element of the matrix finite?")
+        raise MatrixError(f"the {what} did not converge; is every element of the matrix finite?")

@@ -394,7 +394,7 @@ def _cond(a: Array, *, smallest: bool) -> Array:
 
 def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array, Array]:
     """The shortest solution, sums of squares of what it leaves, the rank, the singular values."""
-    if not np.isfinite(a).all():  # LAPACK would find that out with a noise
+    if np.count_nonzero(np.isfinite(a)) < a.size:  # LAPACK would find that out with a noise
         raise LinAlgError("SVD did not converge in Linear Least Squares")
     x, sums, rank, values = np.linalg.lstsq(a, b, relative)
     if not sums.size:  # NumPy leaves them out where they are not asked for

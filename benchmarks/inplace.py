@@ -3,7 +3,7 @@
 Each row runs NumPy and Linnet by turns and takes the best of many on each side, since others use the machine
 too; times are of the processor, unless `--clock wall` asks for those of the clock (on a machine that nobody
 else uses: then what several cores do at the same time counts once). A small operation is told as what it
-takes beyond NumPy's own time, everything else as the ratio ours / NumPy's. The programs are those of the tests
+takes beyond NumPy's own time, everything else as the ratio ours / NumPy's. The programs are those of tests
 (`tests/arrays/inplace_programs.py`, `vectorised_programs.py`).
 """
 

@@ -19,11 +19,12 @@ from linnet.arrays.expression.nodes import At, Entry, Node, Operand, Piece, Sour
 from linnet.kernels.arrays.sweeps import Statement as Assigned
 from linnet.loopnests.dependences import plain_index
 from linnet.loopnests.language import Index, Load, walk
+from linnet.loopnests.monoids import MONOIDS
 from linnet.loopnests.ordering import AtOnce, StepByStep
 from linnet.loopnests.places import Prepared, place
 from linnet.loopnests.running import Machine, Step
 from linnet.loopnests.statements import Statement
-from linnet.loopnests.storing import checked_store
+from linnet.loopnests.storing import checked_store, combined
 from linnet.loopnests.vectors import DividedByZero, Vector, cast
 from linnet.loopnests.waving import NotAWave, Steps, check_expression
 from linnet.loopnests.whole_numbers import Overflow
@@ -83,8 +84,12 @@ class _Sweep:
 
     def _check(self, each: Statement, time: str) -> None:
         machine = self.machine
-        if each.monoid is not None or each.second is not None or each.guards or len(each.axes) != 3:
+        if each.second is not None or each.guards or len(each.axes) != 3:
             raise NotAWave
+        if each.monoid is not None:
+            known = each.monoid in MONOIDS and MONOIDS[each.monoid].combine is None
+            if not known or machine.arrays[each.target.array].dtype.kind == "u":  # -1 is no unsigned number
+                raise NotAWave
         if each.axes[0].name != time or any(axis.step != 1 for axis in each.axes):
             raise NotAWave
         bounds = [one for axis in each.axes[1:] for one in (*axis.at_least, *axis.at_most, axis.start)]
@@ -119,6 +124,8 @@ class _Sweep:
 
         step = _SweepStep(machine, each, prepared, where, whole=self, cells=cells)
         value = step.evaluate(each.value)
+        if each.monoid is not None:
+            value = combined(step, MONOIDS[each.monoid], step.load(each.target), value)
         dtype = machine.arrays[each.target.array].dtype
         checked_store(step, value, value.dtype, dtype)
         value = cast(value, dtype)

@@ -73,10 +73,14 @@ def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Sol
             coef[-1] = constant(design, model.link, mean)
         return stochastic(design, model, 1, coef, request)
     curvature = {"irls": "expected", "lbfgs": "none"}.get(chosen, "observed")
+    metric: Evaluation | None = None
     if chosen in ("newton", "irls") and request.warm is None:
-        request = replace(request, warm=_sampled(design, model, mean, request, curvature))
-    coef, first = _begin(loss, mean, request, curvature)
+        warm, metric = _sampled(design, model, mean, request, curvature)
+        request = replace(request, warm=warm)
+    coef, first = _begin(loss, mean, request, curvature if metric is None else "none")
     check_finite(first, request.label)
+    if metric is not None and metric.hessian is not None:
+        metric = replace(metric, weight=first.weight, hessian=metric.hessian * (first.weight / metric.weight))
     if first.hessian is not None and design.intercept and bring_near(design, first):
         assert design.shift is not None
         coef[-1] += float(design.shift @ coef[:-1])
@@ -96,7 +100,7 @@ def fit_rows(design: Design, model: Model, mean: float, request: Request) -> Sol
     elif chosen == "lbfgs":
         found = lbfgs(loss, coef, penalty, **how)
     else:
-        found = newton(loss, coef, penalty, curvature=curvature, first=first, **how)
+        found = newton(loss, coef, penalty, curvature=curvature, first=first, metric=metric, **how)
     return found
 
 
@@ -145,14 +149,18 @@ def _chosen(request: Request, design: Design) -> str:
     return "newton" if request.solver == "proximal" else request.solver
 
 
-def _sampled(design: Design, model: Model, mean: float, request: Request, curvature: str) -> Vector | None:
-    """The coefficients of a twentieth of the rows, where there are many rows in memory; None elsewhere.
+def _sampled(
+    design: Design, model: Model, mean: float, request: Request, curvature: str
+) -> tuple[Vector | None, Evaluation | None]:
+    """The coefficients of a twentieth of the rows, and the pass there; where there are many rows in memory.
 
-    They are as near as the square root of the number of rows says, which saves passes over all of them.
+    They are as near as the square root of the number of rows says, which saves passes over all of them, and
+    so is the Hessian. Without the pass where columns lie so far from zero that their means must come off
+    first.
     """
     rows, columns = design.x.shape
     if not isinstance(design.x, Source) or rows < 20 * _PER_COLUMN * design.columns or rows * columns < _MANY:
-        return None
+        return None, None
     every = slice(None, None, 20)
     x = by_rows(Source(design.x.data[every]))
     others = [
@@ -164,14 +172,18 @@ def _sampled(design: Design, model: Model, mean: float, request: Request, curvat
     loss = Rows(part, model)
     coef, first = _begin(loss, mean, request, curvature)
     if not (np.isfinite(first.loss) and np.isfinite(first.gradient).all()):
-        return None
+        return None, None
     scale = first.weight if request.per_weight else 0.05
     penalty = np.full(loss.size, request.ridge * scale)
     if design.intercept:
         penalty[-1] = 0.0
     found = newton(loss, coef, penalty, tol=1e-2, max_iter=20, curvature=curvature, first=first)
     usable = found.converged and not found.singular and np.isfinite(found.coef).all()
-    return found.coef if usable and np.abs(found.coef).max() < 1e3 else None
+    if not usable or np.abs(found.coef).max() >= 1e3:
+        return None, None
+    there = loss.evaluate(found.coef, curvature)
+    near = design.intercept and _means_far(there) is not None
+    return found.coef, None if near or there.weight <= 0 else there
 
 
 def _begin(loss: Rows, mean: float, request: Request, curvature: str) -> tuple[Vector, Evaluation]:
@@ -224,17 +236,22 @@ def constant(design: Design, link: str, mean: float) -> float:
 
 def bring_near(design: Design, first: Evaluation) -> bool:
     """Take means off columns that lie far from zero: their products would lose the digits that differ."""
-    hessian = first.hessian
+    means = _means_far(first)
+    if means is not None:
+        design.shift = np.ascontiguousarray(means)
+    return means is not None
+
+
+def _means_far(found: Evaluation) -> Vector | None:
+    """The means of columns, where some lie far from zero; the intercept is the last column."""
+    hessian = found.hessian
     assert hessian is not None
     total = hessian[-1, -1]
     if not total > 0:
-        return False
+        return None
     means = hessian[:-1, -1] / total
     spread = np.sqrt(np.maximum(np.diag(hessian)[:-1] / total - means**2, 0))
-    if not (np.abs(means) > _FAR * np.maximum(spread, 1e-300)).any():
-        return False
-    design.shift = np.ascontiguousarray(means)
-    return True
+    return means if (np.abs(means) > _FAR * np.maximum(spread, 1e-300)).any() else None
 
 
 def flat_columns(shift: Vector, hessian: Vector) -> NDArray[np.bool_]:

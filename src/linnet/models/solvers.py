@@ -130,9 +130,14 @@ def newton(
     max_iter: int,
     curvature: str = "observed",
     first: Evaluation | None = None,
+    metric: Evaluation | None = None,
     progress: Progress | None = None,
 ) -> Solution:
     """Newton's method; with `curvature="expected"` it is iteratively reweighted least squares.
+
+    `metric` is a pass whose Hessian serves as long as steps become shorter by it, of a sample for one;
+    `first` need have none then. To a Hessian that is used again is added what gradients have said of the
+    curvature since, as BFGS does it.
 
     It ends when a step changes no coefficient by more than a tenth of `tol` of it (of 1, if it is smaller),
     nor what it adds to the predictor; or when the step after this one would not, by the speed seen so far.
@@ -140,15 +145,15 @@ def newton(
     found = loss.evaluate(coef, curvature) if first is None else first
     objective = float(found.loss + 0.5 * penalty @ coef**2)
     history, before = [objective], np.inf
-    held: Evaluation | None = None  # the pass whose Hessian is used, if it is not this one
+    held = metric  # the pass whose Hessian is used, if it is not this one
+    pairs: list[tuple[Vector, Vector, float]] = []
     for iteration in range(1, max_iter + 1):
         gradient = found.gradient + penalty * coef
         if held is None:
             step, singular, own = _direction(loss, coef, found, gradient, penalty, curvature)
             metric = found
         else:
-            assert held.hessian is not None
-            step, singular = solve_positive(held.hessian + np.diag(penalty), -gradient)
+            step, singular = _again(held, penalty, gradient, pairs)
             metric, own = held, True
         change = _change(step, coef, metric)
         gain = float(-gradient @ step)
@@ -159,11 +164,15 @@ def newton(
             history.append(objective - 0.5 * gain)
             return Solution(coef, iteration, True, history[-1], singular, None, history)
         # Near the end a Hessian changes little from step to step: passes without one cost a fraction.
-        keep = own and change <= _NEAR and not singular and (held is None or change <= _GAINS * before)
+        keep = own and not singular and (change <= _NEAR if held is None else change <= _GAINS * before)
         moved = _line_search(loss, coef, step, objective, gain, penalty, "none" if keep else curvature)
         if moved is None:
             small = bool(flat or change <= np.sqrt(tol))
             return Solution(coef, iteration, small, objective, singular, found, history)
+        if not keep:
+            pairs.clear()
+        elif (pair := _pair(moved[0] - coef, moved[1].gradient + penalty * moved[0] - gradient)) is not None:
+            pairs.append(pair)
         coef, found, objective = moved
         held = metric if keep else None
         history.append(objective)
@@ -171,6 +180,27 @@ def newton(
         if progress is not None:
             progress(iteration, objective, change)
     return Solution(coef, max_iter, False, objective, False, None, history)
+
+
+def _again(
+    held: Evaluation, penalty: Vector, gradient: Vector, pairs: list[tuple[Vector, Vector, float]]
+) -> tuple[Vector, bool]:
+    """The step by a Hessian of before and what was seen of it since; and whether columns depend on others."""
+    assert held.hessian is not None
+    hessian, singular = held.hessian + np.diag(penalty), False
+
+    def solved(right: Vector) -> Vector:
+        nonlocal singular
+        step, singular = solve_positive(hessian, right)
+        return step
+
+    return _two_loops(gradient, pairs, solved), singular
+
+
+def _pair(s: Vector, y: Vector) -> tuple[Vector, Vector, float] | None:
+    """A step, how the gradient changed along it, and their product; None if that is lost in rounding."""
+    curvature = float(s @ y)
+    return (s, y, curvature) if curvature > 1e-14 * float(y @ y) else None
 
 
 def _next_change(change: float, before: float, held: bool, curvature: str) -> float:
@@ -281,12 +311,11 @@ def lbfgs(
             stuck = np.max(np.abs(gradient)) <= np.sqrt(tol) * found.weight
             return Solution(at * scale, iteration, bool(stuck), objective, False, None, history)
         new, new_objective, new_gradient, found = reached
-        s, y = new - at, new_gradient - gradient
-        curvature = float(s @ y)
-        if curvature > 1e-14 * float(y @ y):
-            pairs.append((s, y, curvature))
+        pair = _pair(new - at, new_gradient - gradient)
+        if pair is not None:
+            pairs.append(pair)
             del pairs[:-memory]
-        change = float(np.max(np.abs(s)))
+        change = float(np.max(np.abs(new - at)))
         at, objective, gradient = new, new_objective, new_gradient
         history.append(objective)
         if progress is not None:
@@ -295,13 +324,23 @@ def lbfgs(
     return Solution(at * scale, max_iter, done, objective, False, None, history)
 
 
-def _two_loops(gradient: Vector, pairs: list[tuple[Vector, Vector, float]]) -> Vector:
+def _two_loops(
+    gradient: Vector,
+    pairs: list[tuple[Vector, Vector, float]],
+    solved: Callable[[Vector], Vector] | None = None,
+) -> Vector:
+    """The direction of L-BFGS, by a Hessian that `solved` divides by and pairs of steps and gradients.
+
+    Without `solved` that Hessian is a number times the identity, as the last pair has it.
+    """
     direction = -gradient
     kept: list[float] = []
     for s, y, curvature in reversed(pairs):
         kept.append(float(s @ direction) / curvature)
         direction = direction - kept[-1] * y
-    if pairs:
+    if solved is not None:
+        direction = solved(direction)
+    elif pairs:
         _, y, curvature = pairs[-1]
         direction = direction * (curvature / float(y @ y))
     for (s, y, curvature), alpha in zip(pairs, reversed(kept), strict=True):

@@ -26,7 +26,7 @@ from linnet.kernels.registry import kernel
 from linnet.machine.float_errors import quietly
 
 Tile = NDArray[Any]
-_PIECE = 1 << 20
+_PIECE = 1 << 21
 """Bytes of a piece: it and its weighted copy stay in cache, and BLAS has enough rows at a time."""
 HEAD = 2
 """Numbers in front of the gradient."""

@@ -154,3 +154,49 @@ def test_files_that_one_may_not_read_or_write(tmp_path: Path):
             ln.to_npy(ln.zeros(3), tmp_path / "y.npy")
     finally:
         tmp_path.chmod(0o700)
+
+
+def resident(path: Path) -> int:
+    """Bytes of a mapped file that count as memory of this process."""
+    found = 0
+    for part in Path("/proc/self/smaps").read_text().split("\n"):
+        fields = part.split()
+        if fields and "-" in fields[0]:
+            mine = fields[-1] == str(path)
+        elif fields and fields[0] == "Rss:" and mine:  # type: ignore[possibly-undefined]
+            found += int(fields[1]) * 1024
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux tells what is resident")
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("chunks", [(250, -1), (-1, 50), (300, 170)])
+def test_pages_of_a_file_that_was_read_are_not_kept(tmp_path: Path, chunks: Any, order: Any):
+    values = np.asarray(np.random.default_rng(0).standard_normal((2000, 1000)), order=order)
+    path = tmp_path / "x.npy"
+    np.save(path, values)
+    x = ln.from_npy(path, chunks=chunks)
+    np.testing.assert_array_equal((x + 1).compute(), values + 1)
+    assert resident(path) <= 2**20
+
+
+def test_boxes_of_every_kind_of_file(tmp_path: Path):
+    rng = np.random.default_rng(1)
+    for dtype in ("f8", ">f8", "c16", "i2", "?", "M8[s]"):
+        values = rng.integers(0, 2**12, (70, 30, 80)).astype(dtype)
+        for order in ("C", "F"):
+            np.save(tmp_path / "x.npy", np.asarray(values, order=order))
+            x = ln.from_npy(tmp_path / "x.npy", chunks=(16, 30, 33))
+            for box in (np.s_[5:60, 3, 7:71:4], np.s_[:, 29:, 40:], np.s_[69, ::-1], np.s_[:0]):
+                np.testing.assert_array_equal(x[box].compute(), values[box])
+
+
+def test_a_file_that_is_cut_off_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from linnet.io import stores
+
+    np.save(tmp_path / "x.npy", np.zeros((100, 1000)))
+    x = ln.from_npy(tmp_path / "x.npy", chunks=(10, -1))
+    os.truncate(tmp_path / "x.npy", 1000)
+    monkeypatch.setattr(stores, "same_version", lambda *_: None)  # it happened just after the look
+    with pytest.raises(ValueError, match="ended early: .* bytes were asked for from byte"):
+        x.sum().compute()

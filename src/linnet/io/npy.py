@@ -1,7 +1,9 @@
 """NumPy's own files, `.npy` and `.npz`: a header, then the elements as they lie in memory.
 
-Local files are mapped. A member of an `.npz` that is not compressed is a stretch of the file like any
-other; one that is gets unpacked first. Files with objects would need unpickling, which can run
+Of local files runs of bytes that are long enough are read into the tile; where they are short the file is
+mapped, and its pages, which would count as memory of the process, are let go. A member of an `.npz` that is
+not compressed is a stretch of the file like any other; one that is gets unpacked first. Files with objects
+would need unpickling, which can run
 whatever their author liked: they are refused.
 """
 
@@ -28,6 +30,12 @@ from linnet.io.places import Options, Place
 Tile = NDArray[Any]
 _HEADER = 1 << 16
 """Bytes in which a header ends, of an array without named fields."""
+_RUN = 8192
+"""Bytes in a row from which on a call of the system is cheaper than touching the pages of a mapped file."""
+_PIECE = 1 << 20
+"""Bytes of a mapped file that are touched before they are let go."""
+_AROUND = 2 << 20
+"""Linux maps pages in its cache along with the one touched: all of a folio, which can be so large."""
 
 
 def describe(place: Place, member: str | None = None) -> Described:
@@ -144,14 +152,52 @@ def read(
     place, dtype = Place(url, options), np.dtype(stored)
     if fortran:  # the same bytes in C order, under the axes reversed
         shape, box, into = shape[::-1], box[::-1], into.T
-    if member is not None or place.is_local:
-        if place.is_local:
-            stores.same_version(place, version)
-        buffer = _mapped(place, version) if member is None else _unpacked(place, version, member)[0]
-        elements = np.ndarray(shape, dtype, buffer, offset)
-        into[...] = elements[(*box, ...)]
+    if not place.is_local and member is None:
+        _read_ranges(place, dtype, offset, shape, box, into)
         return
-    _read_ranges(place, dtype, offset, shape, box, into)
+    if place.is_local:
+        stores.same_version(place, version)
+    length, starts = runs(shape, box)
+    if member is None and into.dtype == dtype and into.flags.c_contiguous and length * dtype.itemsize >= _RUN:
+        _read_runs(place, [offset + start * dtype.itemsize for start in starts], into)
+        return
+    buffer = _mapped(place, version) if member is None else _unpacked(place, version, member)[0]
+    elements = np.ndarray(shape, dtype, buffer, offset)[(*box, ...)]
+    if not elements.ndim:
+        into[...] = elements
+        return
+    step = max(1, _PIECE // max(1, elements.strides[0]))
+    for first in range(0, len(elements), step):
+        into[first : first + step] = elements[first : first + step]
+        _let_go(buffer, elements[first : first + step])
+
+
+def _read_runs(place: Place, begins: list[int], into: Tile) -> None:
+    """Fill a tile with as many runs of bytes of a local file, each as long as the others."""
+    memory = memoryview(into.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+    size = len(memory) // max(1, len(begins))
+    with stores.translated(place), open(place.url, "rb", buffering=0) as file:
+        for number, at in enumerate(begins):
+            left = memory[number * size : (number + 1) * size]
+            while left:
+                done = os.preadv(file.fileno(), [left], at)
+                if not done:
+                    raise FormatError(
+                        f"{place} ended early: {len(left):,} bytes were asked for from byte {at:,} on"
+                    )
+                left, at = left[done:], at + done
+
+
+def _let_go(buffer: mmap.mmap, part: Tile) -> None:
+    """Give back the memory that pages of a part of a mapped file take: the part has been copied."""
+    if not part.size or not hasattr(mmap, "MADV_DONTNEED"):
+        return
+    start = np.frombuffer(buffer, np.uint8, 1).__array_interface__["data"][0]
+    begin = part.__array_interface__["data"][0] - start
+    extent = part.itemsize + sum((n - 1) * s for n, s in zip(part.shape, part.strides, strict=True))
+    first = max(0, (begin - _AROUND) // mmap.PAGESIZE * mmap.PAGESIZE)
+    last = min(begin + extent + _AROUND, len(buffer))
+    buffer.madvise(mmap.MADV_DONTNEED, first, last - first)
 
 
 @lru_cache(maxsize=64)

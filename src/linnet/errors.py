@@ -48,6 +48,7 @@ import builtins
 import re
 import sys
 import warnings
+from contextlib import suppress
 
 from numpy.linalg import LinAlgError as _NumpyLinAlgError
 
@@ -140,10 +141,12 @@ class KernelError(LinnetError, RuntimeError):
         >>> isinstance(KernelError.of(KeyError, "no such name"), KeyError)
         True
         """
-        try:
-            return _both(kind)(message, task=task, tiles=tiles, where=where)
-        except TypeError:  # a class that cannot be a base beside others, or makes its objects in its own way
-            return KernelError(message, task=task, tiles=tiles, where=where)
+        # It may be no base beside others, or make its objects or texts in its own way.
+        with suppress(Exception):
+            made = _both(kind)(message, task=task, tiles=tiles, where=where)
+            if str(made) == message:
+                return made
+        return KernelError(message, task=task, tiles=tiles, where=where)
 
     def __reduce__(self) -> tuple[object, ...]:
         kind = Exception if type(self) is KernelError else type(self).__bases__[-1]

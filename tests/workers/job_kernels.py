@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from linnet.kernels import kernel
 from linnet.programs import In, Out, Temp, tile_program
+from linnet.workers.quarantine import Interrupted
 
 
 @kernel("jobs_sleepy", shape=lambda x: x)
@@ -231,8 +233,16 @@ class Unspeakable(Exception):
         raise RuntimeError("no words")
 
 
+class Unarguable(ValueError):
+    """An error that does not tell what it was made of."""
+
+    @property
+    def args(self):
+        raise RuntimeError("no arguments")
+
+
 def ending(how):
-    """End as told."""
+    """End as told, or return with something left behind."""
     if how == "exit":
         raise SystemExit(0)
     if how == "vanish":
@@ -240,6 +250,19 @@ def ending(how):
         os._exit(0)
     if how == "no text":
         raise Unspeakable
+    if how == "no arguments":
+        raise Unarguable("words")
+    if how == "much":
+        raise ValueError("x" * 1_000_000)
+    if how == "over":
+        raise Interrupted("the job goes on, in truth")
+    if how == "fork":
+        if os.fork() == 0:
+            raise ValueError("another process")
+        return
+    if how == "thread":
+        threading.Thread(target=threading.Event().wait).start()
+        return
     raise ValueError("no text: \udcff")
 
 
@@ -273,6 +296,36 @@ def speechless(A: In, B: Out, N: int):
 def mumbling(A: In, B: Out, N: int):
     for i in range(N):
         B[i] = ends(A[i], how="bytes")
+
+
+@tile_program
+def unarguable(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = ends(A[i], how="no arguments")
+
+
+@tile_program
+def wordy(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = ends(A[i], how="much")
+
+
+@tile_program
+def interrupting(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = ends(A[i], how="over")
+
+
+@tile_program
+def forking(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = ends(A[i], how="fork")
+
+
+@tile_program
+def lingering(A: In, B: Out, N: int):
+    for i in range(N):
+        B[i] = ends(A[i], how="thread")
 
 
 @kernel("jobs_hanging", shape=lambda x: x)

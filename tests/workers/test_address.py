@@ -110,3 +110,21 @@ def test_a_password_that_is_escaped_is_understood(tmp_path):
     address = Address(str(tmp_path), "job", "redis://:a%2Fb%23c%3Fd%40@localhost/0")
     assert address.secrets == {"LINNET_LEDGER_PASSWORD": "a/b#c?d@"}
     assert address.text.endswith("ledger=redis://localhost/0")
+
+
+def test_a_store_with_the_mark_of_addresses_in_its_name_is_refused_or_written_as_a_url(tmp_path):
+    """Workers could not read such an address: the job would never begin."""
+    with pytest.raises(AddressError, match="has a # in its name"):
+        Address(str(tmp_path / "a#b"), "job")
+    inputs = {"A": TiledArray.from_numpy(np.ones(1), 1)}
+    store = f"file://{tmp_path}/a%23b"
+    with submit(programs.slow.bind(N=2), inputs, store=store, launcher="threads") as job:
+        job.wait(60)
+        assert Address.parse(job.address).store == store
+    assert (tmp_path / "a#b").is_dir()
+
+
+@pytest.mark.parametrize("given", [5, None, b"/jobs#job=a"])
+def test_what_is_no_text_is_no_address(given):
+    with pytest.raises(AddressError, match=r"is no address of a job: give the text"):
+        Address.parse(given)

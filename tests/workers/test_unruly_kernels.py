@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from pathlib import Path
 
 import job_kernels
 import numpy as np
@@ -122,6 +123,9 @@ def test_results_that_cannot_be_stored_fail_the_job(store, program, words):
         (job_kernels.exiting, "raised SystemExit: 0"),
         (job_kernels.speechless, r"raised Unspeakable: \(its text cannot be made: RuntimeError\)"),
         (job_kernels.mumbling, r"raised ValueError: no text: \\udcff"),
+        (job_kernels.unarguable, "raised Unarguable: "),
+        (job_kernels.wordy, r"raised ValueError: x{20000}… \(1,000,000 characters in all\)"),
+        (job_kernels.interrupting, "raised Interrupted: the job goes on"),
     ],
 )
 def test_kernels_that_exit_and_errors_without_text_fail_the_job(store, program, words, ledger, request):
@@ -160,6 +164,35 @@ def test_a_kernel_that_ends_the_process_as_if_all_were_well(store, launcher):
         ),
     ):
         job.wait(120)
+
+
+@pytest.mark.slow
+def test_a_process_that_a_kernel_forked_is_no_worker(store, launcher):
+    """Neither does it fail the job, nor stay when that is over."""
+    with started(job_kernels.forking, store, 16, 1, launcher) as job:
+        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(16.0) + 1)
+        until(lambda: not launcher.pids)
+        assert not [each for each in COMMANDS.glob("[0-9]*/cmdline") if job.name.encode() in commanded(each)]
+        job.delete()
+
+
+COMMANDS = Path("/proc")
+
+
+def commanded(file):
+    try:
+        return file.read_bytes()
+    except OSError:  # it has ended
+        return b""
+
+
+@pytest.mark.slow
+def test_a_thread_that_a_kernel_left_behind_does_not_keep_the_process(store, launcher):
+    with started(job_kernels.lingering, store, 16, 1, launcher) as job:
+        assert np.array_equal(job.result()["B"].to_numpy(), np.arange(16.0) + 1)
+        until(lambda: not launcher.pids)
+        assert launcher.problem() is None, "the worker ended in order"
+        job.delete()
 
 
 # ---- kernels that do not return

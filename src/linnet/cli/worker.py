@@ -68,7 +68,12 @@ def worker(
         # What is loaded by now stays: to look for garbage in it again and again costs short tasks much.
         gc.freeze()
 
-    ending = serve(
-        address, name, limits, allow or (), files=allow_files or (), any_blas=any_blas, started=started
-    )
+    try:
+        ending = serve(
+            address, name, limits, allow or (), files=allow_files or (), any_blas=any_blas, started=started
+        )
+    except BaseException:
+        leaving.ended(1)
+        raise
     typer.echo(f"worker {name}: {ending}")
+    leaving.ended(0)

@@ -64,16 +64,24 @@ def _amount(result: Any) -> str:
     return f"{len(result)} results" if _is_several(result) else f"a {type(result).__name__}"
 
 
-def text_of(error: BaseException) -> str:
+SAID = 20_000
+"""Characters of what a kernel's error says that are kept: some say all that was in their arrays."""
+
+
+def text_of(error: BaseException, most: int | None = None) -> str:
     """What an error says, as text that can be stored and sent, whatever it is made of.
 
     >>> text_of(ValueError("a file named \\udcff"))
     'a file named \\\\udcff'
+    >>> text_of(ValueError("as long as this"), most=7)
+    'as long… (15 characters in all)'
     """
     try:
         said = str(error)
     except Exception as raised:
         said = f"(its text cannot be made: {type(raised).__name__})"
+    if most is not None and len(said) > most:
+        said = f"{said[:most]}… ({len(said):,} characters in all)"
     return said.encode("utf-8", "backslashreplace").decode()
 
 
@@ -104,7 +112,7 @@ def failure(error: BaseException, bound: BoundProgram, task: Task, call: Call) -
     place = f"{call.kernel}({shown}) -> {', '.join(map(repr, call.outputs))}\n  in {where}"
     if isinstance(error, np.linalg.LinAlgError):
         return LinAlgError(f"{error}: {place}", task=task, tiles=keys, where=where)
-    said = f"raised {type(error).__name__}: {text_of(error)}"
+    said = f"raised {type(error).__name__}: {text_of(error, SAID)}"
     message = f"kernel {call.kernel!r} {said}\n  at {place}"
     if where.startswith(_OF_ARRAYS):
         message = _plainly(call, said)

@@ -14,6 +14,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qs, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from linnet.errors import AddressError
@@ -55,6 +56,11 @@ class Address:
         for what, url in (("store", self.store), ("ledger", self.ledger), ("queue", self.queue)):
             if url is not None:
                 _check(what, url)
+        if "#" in self.store:
+            raise AddressError(
+                "the store has a # in its name, and behind that an address names the job: give it as a URL, "
+                "file:///folder, with %23 for the #"
+            )
         hidden = [name for name, _ in _options(self.store) if name not in _TOLD]
         if hidden:
             raise AddressError(
@@ -92,6 +98,8 @@ class Address:
         """The address in a text; AddressError if it is none."""
         if isinstance(text, Address):
             return text
+        if not isinstance(cast("object", text), str):
+            raise AddressError(f"{text!r} is no address of a job: give the text that job.address tells")
         store, mark, query = text.partition("#")
         given = parse_qs(query, keep_blank_values=True)
         unknown = sorted(set(given) - {"job", "ledger", "queue"})

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic, perf_counter
@@ -86,6 +87,7 @@ class Calls:
         self._shapes = Shapes(spec.bound, spec.described)
         self._roles = spec.program.arrays
         elsewhere = any("://" in place for place in places(spec.program))
+        self._process = os.getpid()
         self._files = checking(files) if elsewhere else None
         """Refuses places of the web to which a server sends kernels on."""
 
@@ -184,7 +186,7 @@ class Calls:
         arguments = [_filled_in(item, attempt.tiles) for item in call.args]
         start = perf_counter()
         try:
-            found = matched(kernel.function(*arguments, **call.attributes), kernel.outputs, call)
+            found = matched(self._returned(kernel.function, arguments, call), kernel.outputs, call)
             attempt.results = settled(found, attempt.tiles.values())
         except (MemoryError, KeyboardInterrupt):
             raise
@@ -192,6 +194,18 @@ class Calls:
             raise failure(error, self.bound, task, call) from error
         attempt.seconds = perf_counter() - start
         attempt.tiles = {}
+
+    def _returned(self, function: Callable[..., Any], arguments: Sequence[Any], call: Call) -> Any:
+        """What a kernel returns, in the process that called it.
+
+        A kernel may have forked its process. The other one that comes back from it is no worker, and must not
+        go on as if it were: the ledger would be open in two processes.
+        """
+        try:
+            return function(*arguments, **call.attributes)
+        finally:
+            if os.getpid() != self._process:
+                os._exit(0)
 
     def written(self, call: Call) -> list[TileKey]:
         """The tiles that a call writes."""

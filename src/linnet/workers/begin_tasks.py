@@ -14,7 +14,7 @@ from linnet.errors import (
     WireError,
 )
 from linnet.programs import Task
-from linnet.programs.results import text_of
+from linnet.programs.results import SAID, text_of
 from linnet.workers.attempt import Attempt, Calls
 from linnet.workers.end_tasks import Completions
 from linnet.workers.held_tasks import Holding
@@ -187,7 +187,7 @@ class Taker:
         where = self._calls.bound.where(attempt.task)
         if isinstance(error, MemoryError):
             return f"{told(error)}\n  task {attempt.name}, in {where}"
-        said = f"{type(error).__name__}: {text_of(error)}"
+        said = f"{type(error).__name__}: {text_of(error, SAID)}"
         return f"KernelError: task {attempt.name} could not be finished: {said}\n  in {where}"
 
     def fail(self, attempt: Attempt, reason: str) -> None:

@@ -41,8 +41,11 @@ _LOOK = 0.1
 """Seconds between looks at whether the job goes on."""
 
 
-class Interrupted(Exception):
-    """The job is over: what would be computed is of no use."""
+class Interrupted(LinnetError):
+    """The job is over: what would be computed is of no use.
+
+    It is one of Linnet's kinds, of which an error of a kernel never is.
+    """
 
 
 def too_slow(bound: BoundProgram, attempt: Attempt, limit: float) -> str:

@@ -5,6 +5,9 @@ hangs, never. So a thread of its own is woken by them, whichever thread they rea
 does not know. A worker that was told to stop gets some seconds for what it computes; then its process ends. A
 worker may die at any moment, so nothing is lost by that.
 
+A kernel may leave threads behind, for which Python waits at its end, perhaps for ever. So when the worker has
+ended in order, its process still ends within seconds.
+
 A kernel that keeps the interpreter's lock lets none of these threads run. Where tasks have a limit of time, a
 thread of C, which needs no lock, ends the process unless it is put off again and again. Otherwise whoever
 started the worker has to kill it, as clients do.
@@ -41,6 +44,8 @@ class Leaving:
         self._grace = grace
         self._worker: Worker | None = None
         self._until: float | None = None
+        self._status: int | None = None
+        """That of the process, when its worker has ended."""
         self._told, telling = socket.socketpair()
         telling.setblocking(False)
         signal.set_wakeup_fd(telling.detach(), warn_on_full_buffer=False)
@@ -53,6 +58,11 @@ class Leaving:
         """This is the worker of the process."""
         self._worker = worker
         self._put_off_end()  # before the first kernel, which may be the one
+
+    def ended(self, status: int) -> None:
+        """The worker of the process has ended; what its kernels left behind keeps the process for seconds."""
+        self._status = status
+        self._until = time.monotonic() + OVER
 
     def _put_off_end(self) -> None:
         """Let the process end some time after the limit of a task, if nobody can put that off again."""
@@ -82,6 +92,9 @@ class Leaving:
             if self._until is not None and time.monotonic() > self._until:
                 break
         faulthandler.cancel_dump_traceback_later()
+        if self._status is not None:
+            sys.stdout.flush()
+            os._exit(self._status)
         assert self._worker is not None
         said = f"linnet: worker {self._worker.name} was told to stop, and a kernel did not return"
         print(said, file=sys.stderr, flush=True)

@@ -26,7 +26,7 @@ def main() -> None:
     x = x @ x.T + 600 * np.eye(600)
     factor = ln.linalg.cholesky(ln.asarray(x, chunks=100))
     fleet = Fleet([Local(3, price=0.03, model=model, speed=3600, seed=1)])
-    print(ln.estimate(factor, fleet=fleet, workers=3, runs=5))
+    print(ln.estimate(factor, fleet=fleet, workers=2, runs=5))
 
     with tempfile.TemporaryDirectory() as folder:
         with ln.submit(factor, store=Path(folder, "store"), workers=2, launcher=fleet) as job:

@@ -13,9 +13,10 @@ import pytest
 
 from linnet.errors import FormatError, InputError, JobError
 from linnet.fleet import Bag, Fleet, Local, agent
-from linnet.fleet.controller import Controller, merged_offers
+from linnet.fleet.controller import Controller
 from linnet.fleet.records import Added, Ended, Launch, Start, Stop, Up
 from linnet.fleet.storage import Storage
+from linnet.fleet.stored_offers import merged_offers
 
 
 def made(folder: Path, **options: Any) -> Bag:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import shutil
@@ -15,17 +14,19 @@ from typing import Any
 
 from linnet.errors import FileMissingError, InputError, JobError
 from linnet.fleet.bag_events import ToldBag
-from linnet.fleet.controller import Controller, Search, stored_offers
+from linnet.fleet.controller import Controller, Search
 from linnet.fleet.fleet import Fleet
 from linnet.fleet.planning import Plan, make_plan
-from linnet.fleet.policies import STOP_RULES, AfterLoss, StopRule
+from linnet.fleet.policies import AfterLoss, StopRule
 from linnet.fleet.records import Ended
 from linnet.fleet.rules import Rules
 from linnet.fleet.saving import Saver
 from linnet.fleet.specification import Command, Parameters, Program, digest, make_jobs
 from linnet.fleet.state import State
 from linnet.fleet.status import Status
+from linnet.fleet.stop_rules import rule_name, rule_of
 from linnet.fleet.storage import Storage, check_format
+from linnet.fleet.stored_offers import stored_offers
 from linnet.fleet.table import COLUMNS, Table
 from linnet.reports.html_facts import facts_as_html
 from linnet.reports.registry import register
@@ -118,7 +119,7 @@ class Bag:
             on_demand_after,
             on_loss,
             smallest,
-            stop=None if stop is None else _rule_name(stop),
+            stop=None if stop is None else rule_name(stop),
             checkpoint=checkpoint,
         )
         self.seed: int = seed
@@ -289,7 +290,7 @@ class Bag:
             rules = replace(self.rules, servers=fleet.servers)
             inputs = [str(each) for each in sorted((self.folder / "inputs").iterdir())]
             controller = Controller(
-                self.storage, self.program, rules, fleet, inputs=inputs, rule=_rule(self.rules.stop),
+                self.storage, self.program, rules, fleet, inputs=inputs, rule=rule_of(self.rules.stop),
                 search=self.search, seed=self.seed, saver=self.saver,
                 progress=_Progress(told, self),
             )  # fmt: skip
@@ -488,20 +489,3 @@ def _check_names(jobs: Sequence[Mapping[str, Any]]) -> None:
         raise InputError(
             f"parameters cannot be called {', '.join(sorted(taken))}: the table has columns of these names"
         )
-
-
-def _rule_name(stop: str | StopRule) -> str:
-    if callable(stop):
-        return Program.of(stop).function
-    if stop not in STOP_RULES and ":" not in stop:
-        raise InputError(
-            f'stop={stop!r}: give "median", or a function (own metric, others\' metrics) -> bool'
-        )
-    return stop
-
-
-def _rule(name: str | None) -> StopRule | None:
-    if name is None or name in STOP_RULES:
-        return None if name is None else STOP_RULES[name]
-    module, _, function = name.partition(":")
-    return getattr(importlib.import_module(module), function)

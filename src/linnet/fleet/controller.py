@@ -17,7 +17,6 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,7 +24,6 @@ from linnet.errors import InputError, JobError
 from linnet.fleet.agent import UNREADABLE, open_file, read_result
 from linnet.fleet.deciding import Decider
 from linnet.fleet.fleet import Fleet
-from linnet.fleet.model_text import model_from_json, model_to_json
 from linnet.fleet.offers import Offer
 from linnet.fleet.policies import StopRule
 from linnet.fleet.providers.provider import Place, Seen, Wanted
@@ -51,6 +49,7 @@ from linnet.fleet.saving import Saver, saved_hours, worked_hours
 from linnet.fleet.specification import Program
 from linnet.fleet.state import State
 from linnet.fleet.storage import Storage
+from linnet.fleet.stored_offers import merged_offers
 
 METRICS_EVERY = 0.5
 """Seconds between two looks at metrics."""
@@ -502,42 +501,3 @@ def _exit(path: Path) -> tuple[int, float, bool]:
         return int(said["status"]), float(said["hours"]), bool(said["warned"])
     except (OSError, ValueError, KeyError, TypeError):
         return UNREADABLE, 0.0, False  # the agent writes it whole, so the job did this
-
-
-def merged_offers(storage: Storage, fleet: Fleet) -> list[Offer]:
-    """The offers of a bag: those it had before, under their numbers, and those of the fleet.
-
-    Records name offers by number, so an offer whose price or law changed is another one, and one that the
-    fleet no
-    longer has is closed.
-    """
-    stored = [_offer(each) for each in json.loads(storage.get("offers") or "[]")]
-    texts = [_offer_text(each) for each in stored]
-    current = fleet.offers()
-    wanted = [_offer_text(each) for each in current]
-    for offer, text in zip(current, wanted, strict=True):
-        if text not in texts:
-            stored.append(offer)
-            texts.append(text)
-    offers = json.dumps([json.loads(text) for text in texts])
-    storage.put({"offers": offers, "fleet": json.dumps(fleet.to_json())})
-    names = {each.name for each in fleet.providers}
-    return [
-        each if text in wanted and each.provider in names else replace(each, limit=0)
-        for each, text in zip(stored, texts, strict=True)
-    ]
-
-
-def _offer_text(offer: Offer) -> str:
-    found = {name: getattr(offer, name) for name in Offer.__dataclass_fields__}
-    return json.dumps({**found, "model": model_to_json(offer.model)}, sort_keys=True)
-
-
-def _offer(data: dict[str, Any]) -> Offer:
-    given: dict[str, Any] = {**data, "model": model_from_json(data["model"])}
-    return Offer(**given)
-
-
-def stored_offers(storage: Storage) -> list[Offer]:
-    """The offers of a bag as they were last."""
-    return [_offer(each) for each in json.loads(storage.get("offers") or "[]")]

@@ -134,3 +134,36 @@ def test_extremes_of_nothing_are_refused_where_they_stand():
 
     with pytest.raises(ln.LoopError, match=r"max\(\) of an empty sequence"):
         empty(np.arange(4.0))
+
+
+@ln.loops
+def every_other(w, a):
+    for i in range(w.shape[0]):
+        if i % 2 == 1:
+            continue
+        w[i // 2] = a[i]
+
+
+@ln.loops
+def doubled_indices(w, a):
+    for i in range(w.shape[0]):
+        if i == 0 or a[i] > -9:
+            if i % 2 == 0 or i > 2:
+                continue
+            w[2 * i] = a[i]
+
+
+@ln.loops
+def one_column(w, a):
+    for i in range(w.shape[0]):
+        for j in range(w.shape[0]):
+            if j == 1:  # noqa: SIM102 - a guard on values inside one on loop variables
+                if a[i] > -9:
+                    w[(i + 1) % 4] = a[i] + j
+
+
+@pytest.mark.parametrize("function", [every_other, doubled_indices, one_column])
+def test_steps_that_do_not_run_write_nothing_over_others(function):
+    from comparing import same
+
+    same(function, np.arange(10.0, 14), np.array([3.0, -1, 5, 7]))

@@ -13,7 +13,7 @@ from linnet.derivatives.linear_maps import zeros_as
 from linnet.derivatives.modes import Linearised, alongside, jvp, vjp
 from linnet.derivatives.names import ln
 from linnet.derivatives.rules import Linear
-from linnet.derivatives.tracing import Record, TracedArray, innermost, recorded, variable_of
+from linnet.derivatives.tracing import Record, TracedArray, as_it_is, innermost, recorded, variable_of
 from linnet.errors import DerivativeError
 
 Function = Callable[..., Any]
@@ -71,7 +71,7 @@ class custom_vjp:  # called like a function, as `grad` is
                 f"{self._name}: give the arguments of a function with a rule of its own by place"
             )
         record = innermost(args)
-        primals = [_without(each, record) for each in args]
+        primals = [as_it_is(_without(each, record)) for each in args]
         both = self._rule[0](*primals)
         if not isinstance(both, tuple) or len(both) != 2:
             raise DerivativeError(
@@ -184,6 +184,7 @@ def checkpoint(f: Function) -> Function:
 
 def _checkpointed(f: Function, args: tuple[Any, ...], name: str) -> Any:
     record = innermost(args)
+    args = tuple(map(as_it_is, args))
     places = [k for k, x in enumerate(args) if type(x) is TracedArray and variable_of(x).record is record]
     primals = [variable_of(args[place]).primal for place in places]
 

@@ -19,7 +19,16 @@ from linnet.arrays.expression.traced import Traced
 from linnet.arrays.sending.nested_arrays import leaves, rebuilt
 from linnet.derivatives.linear_maps import zeros_as
 from linnet.derivatives.names import ln
-from linnet.derivatives.tracing import Record, Step, TracedArray, Variable, plain, traced, variable_of
+from linnet.derivatives.tracing import (
+    Record,
+    Step,
+    TracedArray,
+    Variable,
+    as_it_is,
+    plain,
+    traced,
+    variable_of,
+)
 from linnet.errors import DerivativeError
 
 Function = Callable[..., Any]
@@ -193,6 +202,7 @@ def differentiable(item: Any, name: str) -> Any:
             f"{name} is {'None' if item is None else f'a {type(item).__name__}'}: derivatives are with "
             f"respect to arrays; give each array as an argument of its own"
         )
+    item = as_it_is(item)
     array: Any = item if isinstance(item, ArrayBase) else ln.asarray(item)
     if array.dtype.kind not in "fc":
         raise DerivativeError(
@@ -204,6 +214,7 @@ def differentiable(item: Any, name: str) -> Any:
 
 def alongside(item: Any, array: Any, name: str) -> Any:
     """A tangent or cotangent, which must have the shape and dtype of an array."""
+    item = as_it_is(item)
     made: Any = item if isinstance(item, ArrayBase) else ln.asarray(item)
     if made.shape != array.shape:
         raise DerivativeError(

@@ -9,6 +9,7 @@ that record's arrays are taken out before the function is called, which may then
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from linnet.arrays.elements.core import ArrayBase
+from linnet.arrays.elements.core import ArrayBase, wrap
+from linnet.arrays.expression.operands import is_fixed
 from linnet.arrays.expression.traced import Traced
 from linnet.derivatives.rules import RULES, Linear, Rule, named, root
 from linnet.errors import DerivativeError
@@ -105,6 +107,28 @@ def plain(item: Any) -> Any:
     return item
 
 
+def as_it_is(item: Any) -> Any:
+    """An argument as it is now: what the user writes into it afterwards does not change derivatives.
+
+    >>> given = np.ones(2)
+    >>> kept = as_it_is([given])
+    >>> given[0] = 7
+    >>> kept
+    [array([1., 1.])]
+    """
+    if type(item) is TracedArray:
+        return traced(variable_of(item))
+    if type(item) is ArrayBase._public:
+        return wrap(item.__node__)
+    if type(item) is np.ndarray and not is_fixed(item):
+        read = item.copy()
+        read.flags.writeable = False  # so that nobody needs to copy it again
+        return read
+    if type(item) in (list, tuple):
+        return type(item)([as_it_is(each) for each in item])
+    return item
+
+
 def _every(item: Any) -> Iterator[Any]:
     if type(item) is TracedArray:
         yield item
@@ -151,7 +175,11 @@ def applied(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
             return with_keywords(function, args, kwargs)
         function = _Ufunc(function)
-    elif kwargs.get("out") is not None:
+    else:
+        place = None if rule.kind == "zero" else _place_of_out(rule)
+        if place is not None and len(args) > place and args[place] is not None:
+            args, kwargs = (*args[:place], None, *args[place + 1 :]), {**kwargs, "out": args[place]}
+    if kwargs.get("out") is not None:
         out = kwargs.pop("out")
         out = out[0] if isinstance(out, tuple) else out
         return written(out, function(*args, **kwargs), rule.name)
@@ -161,6 +189,13 @@ def applied(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, 
         args = tuple([_without(each, None) for each in args])
         return function(*args, **{name: _without(each, None) for name, each in kwargs.items()})
     return _recorded(rule, function, args, kwargs)
+
+
+@functools.cache
+def _place_of_out(rule: Rule) -> int | None:
+    """Where among the arguments, as rules get them, `out` may stand without its name."""
+    names = rule.names if rule.kind == "maps" else tuple(inspect.signature(rule.make).parameters)
+    return names.index("out") if "out" in names else None
 
 
 class _Ufunc:
@@ -210,8 +245,8 @@ def _with_own_value(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: di
 
 def _recorded(rule: Rule, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     record = innermost([*args, *kwargs.values()])
-    primal_args = tuple([_without(each, record) for each in args])
-    primal_kwargs = {name: _without(each, record) for name, each in kwargs.items()}
+    primal_args = tuple([as_it_is(_without(each, record)) for each in args])
+    primal_kwargs = {name: as_it_is(_without(each, record)) for name, each in kwargs.items()}
     result = function(*primal_args, **primal_kwargs)
     if not _has_derivative(result):
         return result

@@ -17,6 +17,16 @@ def test_paths_are_made_absolute():
     assert Place.of(Path("a")).is_local
 
 
+def test_a_url_of_a_file_names_one_of_this_machine():
+    assert Place.of("file:///data/a%3Fb.npy") == Place.of("FILE://localhost/data/a%3Fb.npy")
+    assert Place.of("file:///data/a%3Fb.npy").url == "/data/a?b.npy"
+    with pytest.raises(InputError, match="file://server/x.npy is on the machine 'server'") as caught:
+        Place.of("file://me:hush@server/x.npy")
+    assert "hush" not in str(caught.value)
+    with pytest.raises(InputError, match="has a query, which no file has"):
+        Place.of("file:///data/a?b.npy")
+
+
 def test_secrets_do_not_travel_and_do_not_show():
     given = {"secret_access_key": "hush", "access_key_id": "me", "endpoint": "http://127.0.0.1:1"}
     place = Place.of("s3://bucket/x", given)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from dataclasses import replace
 
 import msgpack
 import numpy as np
@@ -12,7 +14,7 @@ from job_samples import matrix, workers_left
 import linnet as ln
 from linnet.algorithms.cholesky import cholesky
 from linnet.engines.stateless import Stateless
-from linnet.errors import JobFailedError, WireError
+from linnet.errors import InputError, JobFailedError, WireError
 from linnet.programs.framing import framed, unframed
 from linnet.tiles import Layout, TiledArray, TileKey
 from linnet.workers.array_specs import Borrowed, InputSpec
@@ -218,3 +220,72 @@ def test_a_job_borrows_tiles_of_jobs_and_nothing_else(store, borrowed):
     body = spec_of(store, borrowed=borrowed)
     with pytest.raises(WireError, match="the job cannot be read"):
         JobSpec.from_bytes(framed(MARK, VERSION, msgpack.packb(body)))
+
+
+# ---- what else may be in a job
+
+
+def nested(levels):
+    wanted = ["array", "L"]
+    for _ in range(levels):
+        wanted = ["list", [wanted]]
+    return wanted
+
+
+def test_results_are_arranged_in_a_hundred_levels_at_most(store):
+    body = spec_of(store)
+    body["arrays"] = [["L", body["inputs"]["A"][:4]]]
+    spec = JobSpec.from_bytes(framed(MARK, VERSION, msgpack.packb(body | {"wanted": nested(99)})))
+    assert JobSpec.from_bytes(spec.to_bytes()).wanted == nested(99)
+    for levels in (100, 500):  # msgpack writes 511
+        given = framed(MARK, VERSION, msgpack.packb(body | {"wanted": nested(levels)}))
+        with pytest.raises(WireError, match=r"cannot be read: .* more than 100 levels of lists"):
+            JobSpec.from_bytes(given)
+    with pytest.raises(InputError, match="more than 100 levels of lists"):
+        replace(spec, wanted=nested(100)).to_bytes()
+
+
+@pytest.mark.parametrize(
+    "field", ["sizes", "tables", "inputs", "weights", "arrays", "options", "gate", "wanted"]
+)
+def test_what_is_nested_too_deeply_is_refused_in_words(store, field):
+    body = spec_of(store)
+    marks = b"\x91" * 100_000 + b"\xc0"  # a list of one list of one list…, deeper than any stack
+    given = msgpack.packb(body | {field: "here"}).replace(msgpack.packb("here"), marks)
+    with pytest.raises(WireError, match="the job cannot be read: StackError: nested too deeply"):
+        JobSpec.from_bytes(framed(MARK, VERSION, given))
+    with pytest.raises(WireError, match="the job cannot be read"):
+        JobSpec.from_bytes(framed(MARK, VERSION, msgpack.packb(body | {field: nested(500)})))
+
+
+def test_a_job_is_read_or_refused_however_little_stack_is_left(store):
+    given = framed(MARK, VERSION, msgpack.packb(spec_of(store)))
+
+    def below(levels):
+        return below(levels - 1) if levels else JobSpec.from_bytes(given)
+
+    limit = sys.getrecursionlimit()
+    refused = 0
+    for levels in range(limit - 400, limit - 60, 3):
+        try:
+            assert below(levels).total
+        except (WireError, RecursionError) as error:
+            refused += isinstance(error, WireError)
+    assert refused
+
+
+def test_what_is_only_half_there_or_unknown_is_no_job(store):
+    body = spec_of(store)
+    packed = msgpack.packb(body)
+    whole = framed(MARK, VERSION, packed)
+    for size in range(0, len(whole), 7):
+        with pytest.raises(WireError, match=r"too few|truncated or damaged"):
+            JobSpec.from_bytes(whole[:size])
+    for size in range(0, len(packed), 7):
+        with pytest.raises(WireError, match="cannot be read"):
+            JobSpec.from_bytes(framed(MARK, VERSION, packed[:size]))
+    with pytest.raises(WireError, match="fields that this Linnet does not know: later, other"):
+        JobSpec.from_bytes(framed(MARK, VERSION, msgpack.packb(body | {"other": 1, "later": 2})))
+    options = body["options"] | {"later": 1}
+    with pytest.raises(WireError, match="unexpected keyword argument 'later'"):
+        JobSpec.from_bytes(framed(MARK, VERSION, msgpack.packb(body | {"options": options})))

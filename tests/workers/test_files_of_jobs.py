@@ -121,6 +121,12 @@ def test_what_is_under_a_root(monkeypatch, place, root, fits):
         check_files(job_kernels.sleeping, [root])
 
 
+def test_a_file_of_another_machine_is_not_one_here(monkeypatch):
+    monkeypatch.setattr("linnet.workers.files.places", lambda program: ["file://server/data/x.npy"])
+    with pytest.raises(InputError, match="is on the machine 'server': give file:///path"):
+        check_files(job_kernels.sleeping, ["/data"])
+
+
 @pytest.mark.parametrize("root", ["https://", "https:///data", "https://me:secret@host/data"])
 def test_roots_name_a_host(root):
     with pytest.raises(InputError, match="no host or bucket"):

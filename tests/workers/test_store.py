@@ -11,6 +11,7 @@ import uuid
 import numpy as np
 import pytest
 
+import linnet as ln
 from linnet.errors import MissingTileError, StoreError
 from linnet.testing.stores import FlakyStore, StoreProcessSuite, StoreSuite
 from linnet.tiles.codec import decoded, encoded
@@ -84,6 +85,28 @@ class TestOpening:
             match="'ftp' stores are not known: give a path, or a URL that starts with file://, memory://, s3://",
         ):
             open_store("ftp://user:secret@example.org/x")
+
+    @pytest.mark.parametrize("url", ["file://server{}", "file://me:secret@127.0.0.1{}", "FILE://server:99{}"])
+    def test_a_folder_of_another_machine_is_not_taken_for_one_here(self, url, tmp_path):
+        with pytest.raises(StoreError, match=r"is on the machine '(server|127.0.0.1|server:99)'") as caught:
+            open_store(url.format(tmp_path / "there"))
+        assert "secret" not in str(caught.value)
+        with pytest.raises(StoreError, match="has a query, which no file has: write \\? as %3F"):
+            open_store(f"file://{tmp_path}/a?b")
+        with pytest.raises(StoreError, match="is on the machine"):
+            ln.attach(f"{url.format(tmp_path)}#job=a")
+        assert not everything(tmp_path)
+
+    def test_this_machine_may_be_named(self, tmp_path):
+        for host in ("", "localhost", "LOCALHOST"):
+            assert open_store(f"file://{host}{tmp_path}").url == tmp_path.as_uri()
+
+    @pytest.mark.parametrize("name", ["a\ud800b", "a\0b"])
+    def test_names_that_no_file_has_are_refused(self, name, tmp_path):
+        for given in (f"{tmp_path}/{name}", tmp_path / name, f"file://{tmp_path}/{name}"):
+            with pytest.raises(StoreError, match="cannot be the name of a directory"):
+                open_store(given)
+        assert not everything(tmp_path)
 
 
 def everything(path):

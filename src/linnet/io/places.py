@@ -22,9 +22,33 @@ SCHEMES = ("s3", "gs", "az", "http", "https", "memory")
 _SPOKEN = frozenset({"endpoint", "region", "skip_signature", "virtual_hosted_style_request", "allow_http"})
 """Options that are no secrets, and travel."""
 
+_HERE = ("", "localhost")
+"""Hosts of `file://` URLs that mean this machine."""
+
 Options = tuple[tuple[str, str], ...]
 
 _kept: dict[str, dict[str, Any]] = {}
+
+
+def path_of(url: str) -> str:
+    """The path that a `file://` URL names on this machine; InputError if it names another machine.
+
+    >>> path_of("file:///data/a%20b"), path_of("file://localhost/data")
+    ('/data/a b', '/data')
+    >>> path_of("file://server/data")
+    Traceback (most recent call last):
+    linnet.errors.InputError: file://server/data is on the machine 'server': give file:///path, which is ...
+    """
+    host, slash, path = url.partition("://")[2].partition("/")
+    host = host.rpartition("@")[2]
+    if host.lower() not in _HERE:
+        raise InputError(
+            f"file://{host}{slash}{path} is on the machine {host!r}: give file:///path, which "
+            "is on this one, or the path under which this one has what is there"
+        )
+    if "?" in path or "#" in path:
+        raise InputError(f"file://{slash}{path} has a query, which no file has: write ? as %3F and # as %23")
+    return unquote(slash + path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +84,7 @@ class Place:
         if scheme in ("", "file"):
             if storage_options:
                 raise InputError(f"storage_options are for URLs; {text} is a path")
-            path = unquote(urlsplit(text).path) if scheme else os.path.expanduser(text)
+            path = path_of(text) if scheme else os.path.expanduser(text)
             return cls(os.path.abspath(path))
         if scheme not in SCHEMES:
             raise InputError(

@@ -14,6 +14,7 @@ from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
 from linnet.errors import InputError, JobError, UnknownKernelError
+from linnet.io.places import path_of
 from linnet.kernels import get as get_kernel
 from linnet.kernels.arrays import files as file_kernels
 from linnet.programs import TileProgram
@@ -96,7 +97,7 @@ def _resolved(place: str) -> str:
     """
     parts = urlsplit(place) if "://" in place else None
     if parts is None or parts.scheme.lower() == "file":
-        return os.path.realpath(unquote(parts.path) if parts is not None else place)
+        return os.path.realpath(place if parts is None else path_of(place))
     if not parts.hostname or "@" in parts.netloc:
         raise InputError(
             f"{place} names no host or bucket, or a login; give URLs such as https://host/folder"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from linnet.errors import AddressError, MissingTileError
+from linnet.io.places import path_of
 from linnet.workers.address import Address
 from linnet.workers.embedded import Database, EmbeddedLedger, EmbeddedQueue
 from linnet.workers.ledger import Ledger
@@ -110,5 +111,5 @@ def board(address: Address) -> Path:
             f"tiles in {scheme}:// need a ledger that all workers reach: give ledger='redis://...', "
             "or a local directory as the store"
         )
-    folder = unquote(urlsplit(address.store).path) if "://" in address.store else address.store
+    folder = path_of(address.store) if "://" in address.store else address.store
     return Path(folder) / ".boards" / f"{address.job}.sqlite"

@@ -34,6 +34,8 @@ VERSION = 3
 _OLDEST = 1
 _MOST = 256 << 20
 _KINDS = "biufcmMSU"
+_LEVELS = 100
+"""Of lists of lists that arrange results."""
 _IDENTITY = re.compile(r"([0-9a-f]{16})?")
 
 
@@ -153,7 +155,9 @@ class JobSpec:
             "arrays": [[name, _packed(each)] for name, each in self.arrays.items()],
             "options": {name: getattr(self.options, name) for name in Options.__slots__},
             "gate": None if self.gate is None else _packed_gate(self.gate),
-            "wanted": self.wanted,
+            "wanted": self.wanted
+            if self.wanted is None
+            else _arranged(self.wanted, {*self.arrays, *self.inputs}),
             "conditions": list(self.conditions),
             "identity": self.identity,
         }
@@ -165,6 +169,9 @@ class JobSpec:
         body = unframed(data, MARK, VERSION, "a job", most=_MOST, oldest=_OLDEST)
         try:
             given: Any = msgpack.unpackb(body, strict_map_key=True)
+            unknown = sorted(set(given) - _FIELDS)
+            if unknown:
+                raise ValueError(f"fields that this Linnet does not know: {', '.join(unknown)[:200]}")
             options: dict[str, Any] = {**given["options"]}
             for name in ("imports", "events"):
                 options[name] = tuple(map(str, options[name]))
@@ -196,12 +203,21 @@ class JobSpec:
             IndexError,
             AttributeError,
             OverflowError,
+            RecursionError,  # however few levels are left where this is called
         ) as error:
-            raise WireError(f"the job cannot be read: {type(error).__name__}: {error}") from error
+            why = str(error) or "nested too deeply"  # msgpack's StackError says nothing
+            raise WireError(f"the job cannot be read: {type(error).__name__}: {why}") from error
         expected = {name for name, role in spec.program.arrays.items() if isinstance(role, In)}
         if set(spec.inputs) != expected:
             raise WireError(f"the job has inputs {sorted(spec.inputs)}, its program {sorted(expected)}")
         return spec
+
+
+_FIELDS = {
+    "program", "sizes", "tables", "inputs", "weights", "total", "arrays", "options", "gate", "wanted",
+    "conditions", "identity",
+}  # fmt: skip
+"""Of a job as stored. One with others would mean something else without them."""
 
 
 def folder_of(job: str, identity: str) -> str:
@@ -269,14 +285,17 @@ def _checked_wanted(given: Any) -> Any:
     return None if given["wanted"] is None else _arranged(given["wanted"], known)
 
 
-def _arranged(wanted: Any, known: set[str]) -> Any:
+def _arranged(wanted: Any, known: set[str], levels: int = _LEVELS) -> Any:
+    if levels == 0:
+        raise InputError(f"results arranged in more than {_LEVELS} levels of lists; give fewer")
     kind, *rest = wanted
     if kind == "array" and len(rest) == 1 and rest[0] in known:
         return [kind, rest[0]]
     if kind == "plain" and len(rest) == 1 and isinstance(rest[0], bool | int | float | str | None):
         return [kind, rest[0]]
     if kind in ("list", "tuple") and len(rest) == 1:
-        return [kind, [_arranged(each, known) for each in rest[0]]]
+        return [kind, [_arranged(each, known, levels - 1) for each in rest[0]]]
     if kind == "named" and len(rest) == 3 and all(str(each).isidentifier() for each in (rest[0], *rest[1])):
-        return [kind, str(rest[0]), list(map(str, rest[1])), [_arranged(each, known) for each in rest[2]]]
+        fields = [_arranged(each, known, levels - 1) for each in rest[2]]
+        return [kind, str(rest[0]), list(map(str, rest[1])), fields]
     raise ValueError(f"results arranged as {str(kind)[:80]!r}")

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
-from linnet.errors import StoreError
+from linnet.errors import InputError, StoreError
+from linnet.io.places import path_of
 from linnet.tiles.codec import Buffer
 from linnet.workers.stores.directory import DirectoryStore
 from linnet.workers.stores.memory import MemoryStore
@@ -82,7 +83,10 @@ def open_store(url: str | Path, **options: Any) -> Store:
     if parts.scheme == "memory":
         return MemoryStore(parts.netloc + parts.path)
     if parts.scheme == "file":
-        return DirectoryStore(unquote(parts.path))
+        try:
+            return DirectoryStore(path_of(str(url)))
+        except InputError as error:
+            raise StoreError(f"a store cannot be there: {error}") from None
     if parts.scheme in SCHEMES:
         return ObjectStore(url, options)
     known = ", ".join(f"{scheme}://" for scheme in ("file", "memory", *SCHEMES))

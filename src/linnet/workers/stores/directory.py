@@ -69,6 +69,15 @@ class DirectoryStore:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            stands_for_bytes = b"\0" not in os.fsencode(path)
+        except UnicodeEncodeError:
+            stands_for_bytes = False
+        if not stands_for_bytes:
+            raise StoreError(
+                f"{os.fspath(path)!r} cannot be the name of a directory: it has a null character, or one "
+                "that no encoding of names knows; use another path"
+            )
         self.path: str = os.path.abspath(path)
         self.url: str = Path(self.path).as_uri()
         self._writing = os.path.join(self.path, WRITING)

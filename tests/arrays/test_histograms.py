@@ -64,6 +64,24 @@ def test_bincount(data: Any, minlength: int) -> None:
     same(np.bincount, x, Pair(np.arange(x.array.size) / 2, 2), minlength=minlength)
 
 
+COMPLEX = Pair(np.array([1 + 2j, 1 - 1j, 0.5, -2j, 1 + 2j, 3 - 1j]), 2)
+REAL = Pair(np.array([0.5, 1.5, -1.0, 1.5, 0.25, 2.0]), 2)
+
+
+@pytest.mark.parametrize("bins", [3, [np.array([0, 1, 1 + 2j, 4]), np.array([-1, 1, 2])]])
+def test_points_of_complex_numbers_are_counted_with_their_imaginary_parts(bins: Any) -> None:
+    same(np.histogram2d, COMPLEX, REAL, bins=bins)
+    same(np.histogramdd, Pair(np.stack([COMPLEX.array, REAL.array], axis=1), (2, 1)), bins=bins)
+
+
+@pytest.mark.parametrize("dtype", ["c16", "c8", "m8[s]", "M8[s]", "i8", "?"])
+def test_weights_are_real_numbers(dtype: str) -> None:
+    weights = Pair(np.arange(6).astype(dtype), 2)
+    same(np.bincount, Pair(np.array([0, 2, 2, 1, 0, 4]), 2), weights)
+    same(np.histogram2d, REAL, REAL, weights=weights)
+    same(np.histogramdd, Pair(REAL.array.reshape(6, 1), (2, 1)), bins=[[-1, 0, 3]], weights=weights)
+
+
 @settings(max_examples=15)
 @given(st.data(), st.sampled_from([3, [3, 4], [0, 1, 2]]), st.booleans())
 def test_histograms_of_several_variables(data: Any, bins: Any, density: bool) -> None:

@@ -98,6 +98,27 @@ def test_a_known_index_out_of_bounds_is_refused_at_the_call() -> None:
         x[[0.5]]
 
 
+@pytest.mark.parametrize("shape", [(0, 4), (2, 4)])
+@pytest.mark.parametrize("position", [0, 5, -1, -5])
+@pytest.mark.parametrize("chosen", [[], [2]])
+def test_positions_beside_a_mask_that_chooses_nothing(
+    shape: tuple[int, int], position: int, chosen: list[int]
+) -> None:
+    plain = np.arange(float(np.prod(shape))).reshape(shape)
+    mask = np.isin(np.arange(4), chosen)
+    for which in (mask, ln.asarray(mask, chunks=2) & True):
+        x = ln.asarray(plain, chunks=2) * 1.0
+        try:
+            wanted = plain[[position], mask]
+        except IndexError:
+            with pytest.raises(IndexError, match="out of bounds"):
+                x[[position], which]
+            continue
+        assert np.array_equal(x[[position], which].compute(), wanted)
+        x[[position], which] += 1
+        assert np.array_equal(x.compute(), plain + (mask & (np.arange(shape[0])[:, None] == position % 2)))
+
+
 @given(st.data(), st.sampled_from(FORMS))
 def test_iteration_and_membership(data: Any, form: Any) -> None:
     array = data.draw(arrays(("f8", "i4", "?"), min_dims=1))

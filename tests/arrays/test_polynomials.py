@@ -36,6 +36,25 @@ def test_derivatives_and_integrals(p: list[int], m: int, cut: int) -> None:
         same(np.polyint, Pair(p, cut), m, [1.0, 2.0])
 
 
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (1, 3), (3,)])
+@pytest.mark.parametrize("m", [0, 1, 2])
+def test_matrices_are_no_polynomials(shape: tuple[int, ...], m: int) -> None:
+    p = Pair(np.arange(1.0, 1 + np.prod(shape)).reshape(shape), 2)
+    with tiles_only():
+        same(np.polyder, p, m)
+        same(np.polymul, p, p)
+        same(np.polymul, Pair(np.arange(3), 2), p)
+
+
+def test_spans_are_no_coefficients() -> None:
+    with tiles_only():
+        same(np.polyval, Pair(np.arange(3).astype("m8[s]"), 2), Pair(np.arange(3.0), 2))
+        same(np.polyval, Pair(np.arange(3.0), 2), Pair(np.arange(3).astype("m8[s]"), 2))
+        for x in (np.arange(3), np.arange(3.0), np.arange(3) > 1, np.arange(3).astype("f4")):
+            same(np.polyval, Pair(np.arange(3), 2), Pair(x, 2))
+            same(np.polyval, Pair(np.array([]), 2), Pair(x, 2))
+
+
 def data(columns: int | None) -> tuple[Any, Any]:
     rng = np.random.default_rng(1)
     x = rng.uniform(-2, 2, 40)

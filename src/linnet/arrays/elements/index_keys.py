@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from linnet.arrays.elements.computed_indices import known
+from linnet.arrays.elements.computed_indices import known, known_nodes
 from linnet.arrays.elements.core import ArrayBase
 from linnet.arrays.expression.builders import filled
 from linnet.arrays.expression.nodes import Node, Source
@@ -173,10 +173,15 @@ def _check_bounds(items: list[Item], shape: tuple[int, ...]) -> None:
     for item in points:
         length = shape[item.axis]
         wrong = (item.positions < -length) | (item.positions >= length)
-        if not nothing and wrong.any():
+        if wrong.any() and not nothing and not _chooses_nothing(items):
             raise IndexError(
                 f"index {item.positions[wrong][0]} is out of bounds for axis {item.axis} with size {length}"
             )
+
+
+def _chooses_nothing(items: list[Item]) -> bool:
+    """Whether one of several masks and positions is a mask without a true element; it has to be looked at."""
+    return any(isinstance(item, Mask) and not known_nodes([item.node])[0].any() for item in items)
 
 
 def _wrapped(item: Points, shape: tuple[int, ...]) -> Points:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linnet.arrays.elements.core import NUMPY, as_node, axes_of, axis_of, chunked, wrap
+from linnet.arrays.elements.core import NUMPY, ArrayBase, as_node, axes_of, axis_of, chunked, wrap
 from linnet.arrays.elements.elementwise import cast, spread
 from linnet.arrays.elements.join_and_split import concatenate, joined, part_of
 from linnet.arrays.elements.shapes import ravel
@@ -139,7 +139,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Array:
         index = np.flatnonzero(index)
     if index.ndim > 1:
         raise ValueError("index array argument obj to insert must be one dimensional or scalar")
-    given = as_node(values)
+    given = as_node(values) if isinstance(values, ArrayBase) else as_node(np.array(values, dtype=node.dtype))
     single = index.size == 1
     if single and index.ndim == 0:
         # NumPy's rule: a scalar index takes values with their first axis along the array's.

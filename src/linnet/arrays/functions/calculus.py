@@ -305,9 +305,10 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     array([15., 20.])
     """
     node = as_node(x)
-    points, values = as_read(xp, float), as_read(fp)
+    points, values = as_read(xp), as_read(fp)
     # NumPy says what comes out, and refuses what is no real number.
     dtype = np.interp(np.zeros(1, node.dtype), points, values, left, right, period).dtype
+    points = points.astype(float, copy=False)
     own = tuple(Along(a) for a in range(node.ndim))
     ends = tuple(
         None if each is None else complex(each) if dtype.kind == "c" else float(each)

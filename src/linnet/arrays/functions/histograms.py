@@ -276,10 +276,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
         raise ValueError("object too deep for desired array" if node.ndim else "object of too small depth")
     if node.dtype == np.uint64:  # what does not fit is negative then, and refused
         node = cast(node, np.intp)
-    if not np.can_cast(node.dtype, np.intp, "safe"):
-        raise TypeError(
-            f"Cannot cast array data from {node.dtype!r} to dtype('int64') according to the rule 'safe'"
-        )
+    _refuse_unsafe(node.dtype, np.intp)
     if minlength < 0:
         raise ValueError("'minlength' must not be negative")
     kind = np.dtype(np.intp if weights is None else np.float64)
@@ -290,15 +287,29 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Array:
         raise ValueError("'list' argument must have no negative elements")
     inputs = [node]
     if weights is not None:
-        weight = as_node(weights)
+        weight = _real(weights)
         if weight.shape != node.shape:
             raise ValueError("The weights and list don't have the same length.")
-        inputs.append(recut(cast(weight, np.float64), node.layout))
+        inputs.append(recut(weight, node.layout))
     length = max(int(high) + 1, minlength)
     arguments = tuple(Operand(k, (Along(0),)) for k, _ in enumerate(inputs))
     piece = Piece("bincount_tile", arguments, (("length", length),))
     layout = Layout((tuple(range(node.grid[0] + 1)), (0, length)))
     return wrap(folded(blocks(inputs, (piece,), layout, kind), "sum", (0,), kind, inner=kind))
+
+
+def _real(weights: Any) -> Node:
+    """Weights as the doubles that NumPy counts with: complex numbers and times are refused."""
+    node = as_node(weights)
+    _refuse_unsafe(node.dtype, np.float64)
+    return cast(node, np.float64)
+
+
+def _refuse_unsafe(dtype: np.dtype[Any], wanted: type[np.generic]) -> None:
+    if not np.can_cast(dtype, wanted, "safe"):
+        raise TypeError(
+            f"Cannot cast array data from {dtype!r} to {np.dtype(wanted)!r} according to the rule 'safe'"
+        )
 
 
 # ---- several dimensions
@@ -348,10 +359,9 @@ def histogramdd(
     if range is not None and len(range) != count:
         raise ValueError("range argument must have one entry per dimension")
     common = np.result_type(*(node.dtype for node in columns))
+    columns = [cast(node, common) for node in columns]
     edges = [
-        _edges_along(
-            cast(node, common), bins if many is None else many[k], None if range is None else range[k]
-        )
+        _edges_along(node, bins if many is None else many[k], None if range is None else range[k])
         for k, node in enumerate(columns)
     ]
     made = _boxes(columns, edges, weights)
@@ -370,13 +380,13 @@ def _edges_along(node: Node, bins: Any, given: Any) -> NDArray[Any]:
 
 
 def _boxes(columns: list[Node], edges: list[NDArray[Any]], weights: Any) -> Any:
-    points = np.stack([wrap(cast(each, np.float64)) for each in columns], axis=1)  # type: ignore[type-var]
+    points = np.stack([wrap(each) for each in columns], axis=1)  # type: ignore[type-var]
     node = as_node(points)
     node = recut(node, Layout((node.layout.boundaries[0], (0, len(columns)))))
     inputs: list[Node] = [node]
     arguments = [Operand(0, (Along(0), At(0)))]
     if weights is not None:
-        inputs.append(recut(cast(as_node(weights), np.float64), Layout(node.layout.boundaries[:1])))
+        inputs.append(recut(_real(weights), Layout(node.layout.boundaries[:1])))
         arguments.append(Operand(1, (Along(0),)))
     arguments += [Operand(len(inputs) + k, (At(0),)) for k, _ in enumerate(edges)]
     inputs += [_table(each) for each in edges]

@@ -48,8 +48,7 @@ def polyval(p: Any, x: Any) -> Array:
     array([3, 8])
     """
     coefficients = np.asarray(p)
-    dtype = coefficients.dtype if coefficients.size else np.dtype("?")
-    found = apply(np.multiply, x, np.zeros((), dtype)[()])
+    found = apply(np.multiply, x, np.zeros((), as_node(x).dtype)[()])
     for each in coefficients:
         found = apply(np.add, apply(np.multiply, found, x), each)
     return found
@@ -134,7 +133,10 @@ def polymul(a1: Any, a2: Any) -> Array:
 
 
 def _trimmed(p: Any) -> Any:
-    found = trim_zeros(atleast_1d(wrap(as_node(p))), "f")
+    given = atleast_1d(wrap(as_node(p)))
+    if given.ndim > 1:
+        raise ValueError(f"Polynomial must be 1d only, got coefficients of shape {given.shape}.")
+    found = trim_zeros(given, "f")
     return found if len(found) else zeros(1, found.dtype)
 
 
@@ -161,9 +163,14 @@ def polyder(p: Any, m: int = 1) -> Array:
     if times < 0:
         raise ValueError("Order of derivative must be positive (see polyint)")
     found = wrap(as_node(p))
+    lowered = _lowered(found)  # one ahead, as NumPy's: it is what refuses most matrices
     for _ in range(times):
-        found = apply(np.multiply, found[:-1], arange(max(len(found) - 1, 0), 0, -1))
+        found, lowered = lowered, _lowered(lowered)
     return found
+
+
+def _lowered(p: Any) -> Any:
+    return apply(np.multiply, p[:-1], arange(max(len(p) - 1, 0), 0, -1))
 
 
 @chunked(np.polyint)

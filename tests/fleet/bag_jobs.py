@@ -48,3 +48,10 @@ def count_up(steps: int) -> dict[str, Any]:
             total, done = total + step, done + 1
             kept.save([step + 1, total, done])
     return {"total": total, "begun_at": begun, "done": done}
+
+
+def loss(x: float, fails: bool, trial: int) -> dict[str, float]:
+    """What a study minimises; some of it cannot be computed."""
+    if fails:
+        raise SystemExit(3)
+    return {"value": (x - 2) ** 2}

@@ -82,3 +82,55 @@ def test_files_that_are_wrong_are_told(tmp_path):
     (tmp_path / "bag.json").write_text("[")
     with pytest.raises(FormatError, match="cannot be read"):
         read_bag(tmp_path / "bag.json")
+
+
+YAML_THAT_IS_REFUSED = {
+    "aliases that blow up": (
+        "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n"
+        + "".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 30)),
+        "aliases make more than",
+    ),
+    "a value that holds itself": ("command: echo\nparameters: &p {x: *p}\n", "holds itself"),
+    "a Python object": ("command: !!python/object/apply:os.system [touch made]\n", "python/object"),
+    "a name twice": ("command: echo {x}\nparameters: {x: [1], x: [2]}\n", "'x' is given twice"),
+    "a number that is too long": (f"command: echo\nretries: {'9' * 5000}\n", "cannot be read"),
+    "too deep": ("command: " + "[" * 20_000 + "]" * 20_000, "too deep"),
+    "another encoding": (b"command: \xe9", "cannot be read"),
+    "two documents": ("command: echo\n---\ncommand: ls\n", "cannot be read"),
+}
+
+
+@pytest.mark.needs("yaml")
+@pytest.mark.parametrize(("text", "word"), YAML_THAT_IS_REFUSED.values(), ids=YAML_THAT_IS_REFUSED.keys())
+def test_yaml_that_is_refused(tmp_path, monkeypatch, text, word):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "bag.yaml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(FormatError, match=word):
+        read_bag(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["bag.yaml"]  # nothing was run, nothing was made
+
+
+@pytest.mark.needs("yaml")
+def test_anchors_that_are_of_use(tmp_path):
+    path = tmp_path / "bag.yaml"
+    path.write_text("command: echo {x} {y}\nparameters: {x: &both [1, 2], y: *both}\nsample: zip\n")
+    bag, _ = read_bag(path)
+    assert bag._jobs == [{"x": 1, "y": 1}, {"x": 2, "y": 2}]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ('{"command": "echo {x}", "parameters": {"x": [1], "x": [2]}}', "'x' is given twice"),
+        ('{"command": "echo", "retries": ' + "9" * 5000 + "}", "cannot be read"),
+        ("[" * 100_000, "too deep"),
+        ("[]", "names with values"),
+    ],
+)
+def test_json_that_is_refused(tmp_path, text, word):
+    (tmp_path / "bag.json").write_text(text)
+    with pytest.raises(FormatError, match=word):
+        read_bag(tmp_path / "bag.json")
+    with pytest.raises(FormatError, match="cannot be read"):
+        read_bag(tmp_path)

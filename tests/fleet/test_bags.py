@@ -374,3 +374,31 @@ def test_the_simulator_tells_what_processes_do(checkpoint):
     cost, makespan = compare_local(checkpoint=checkpoint)
     assert cost == pytest.approx(1, abs=0.05)
     assert makespan == pytest.approx(1, abs=0.05)
+
+
+@pytest.mark.long
+def test_a_study_of_optuna_drives_a_bag(tmp_path):
+    optuna = pytest.importorskip("optuna")
+    stored = f"sqlite:///{tmp_path}/study.db"
+    study = optuna.create_study(
+        storage=stored, study_name="s", sampler=optuna.samplers.TPESampler(seed=0), direction="minimize"
+    )
+
+    def space(trial: Any) -> dict[str, Any]:
+        return {
+            "x": trial.suggest_float("x", -10, 10),
+            "fails": trial.suggest_categorical("fails", [True, False]),
+        }
+
+    bag = Bag("bag_jobs:loss", search=Trials(study, space, 12), folder=tmp_path / "bag", retries=0)
+    bag.run(Fleet([Local(2)]))
+    rows = sorted(bag.table(), key=lambda row: row["trial"])
+    told = optuna.load_study(storage=stored, study_name="s").trials  # by another one, as after a restart
+    assert [(row["x"], row["fails"]) for row in rows] == [
+        (each.params["x"], each.params["fails"]) for each in told
+    ]
+    assert [each.state.name for each in told] == ["FAIL" if row["fails"] else "COMPLETE" for row in rows]
+    assert {row["fails"] for row in rows} == {True, False}
+    assert [each.value for each in told if each.value is not None] == [
+        row["result"]["value"] for row in rows if not row["fails"]
+    ]

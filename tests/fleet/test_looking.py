@@ -252,3 +252,54 @@ def test_other_ends_of_jobs_are_told_at_once(tmp_path):
     it = run_on_agent(tmp_path, "exit 3", settle=60)
     assert it.step()
     assert json.loads((tmp_path / "attempts" / "0" / "exit.json").read_text())["status"] == 3
+
+
+WRITES = ["sh", "-c", "echo {x} > $LINNET_RESULT"]
+
+
+@pytest.mark.parametrize("go_on", ["run", "resume"])
+def test_jobs_that_are_added_to_a_bag_that_is_done_are_run(tmp_path, go_on):
+    bag, fleet = Bag(WRITES, {"x": [1]}, folder=tmp_path / "bag"), Fleet([Local(1)])
+    bag.run(fleet)
+    bag.cancel()  # there is nothing to end
+    for x in (2, 3):
+        bag.add([{"x": x}])
+        getattr(Bag.open(bag.folder), go_on)(fleet)
+    assert bag.table()["result"] == [1, 2, 3]
+    assert bag.status().state == "done"
+    assert bag.state().preemptions == 0
+    spent, servers = bag.status().hours, len(bag.state().servers)
+    getattr(bag, go_on)(fleet)  # nothing came: nothing is begun
+    assert (bag.status().hours, len(bag.state().servers)) == (spent, servers)
+
+
+def test_jobs_that_come_while_the_last_servers_go(tmp_path, monkeypatch):
+    bag, left = Bag(WRITES, {"x": [1]}, folder=tmp_path / "bag"), [2, 3]
+    leave = Controller._leave
+
+    def then(self: Controller) -> None:
+        if left:
+            bag.add([{"x": left.pop(0)}])
+        leave(self)
+
+    monkeypatch.setattr(Controller, "_leave", then)
+    bag.run(Fleet([Local(1)]))
+    assert bag.table()["result"] == [1, 2, 3]
+
+
+def test_a_bag_that_is_cancelled_does_not_go_on_because_jobs_came(tmp_path, monkeypatch):
+    bag = Bag(WRITES, {"x": [1, 2, 3]}, folder=tmp_path / "bag")
+    leave = Controller._leave
+
+    def then(self: Controller) -> None:
+        bag.add([{"x": 4}])
+        leave(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Controller, "_leave", then)
+        bag.add([{"x": 5}])
+        bag.cancel()
+        bag.run(Fleet([Local(1)]))
+    assert bag.status().state == "cancelled"
+    bag.resume()
+    assert sorted(bag.table()["result"]) == [1, 2, 3, 4, 5]

@@ -162,10 +162,11 @@ def _finish(made: Bag) -> None:
 
 def read_bag(path: Path, folder: Path | None = None) -> tuple[Bag, Fleet]:
     """The bag and the fleet that a file describes."""
+    from linnet.cli.described import read_described
     from linnet.errors import FormatError
     from linnet.fleet import Bag, Fleet, Local
 
-    keywords = _read(path)
+    keywords = read_described(path)
     command = keywords.pop("command", None) or keywords.pop("function", None)
     if command is None:
         raise FormatError(f"{path}: `command` is missing, a line with {{name}} for parameters, or `function`")
@@ -224,31 +225,3 @@ def _fleet(described: dict[str, Any], path: Path) -> Fleet:
         prices=prices,
         servers=described.get("servers"),
     )
-
-
-def _read(path: Path) -> dict[str, Any]:
-    import json
-
-    from linnet.errors import FileMissingError, FormatError, missing_extra
-
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileMissingError(f"there is no file {path}") from None
-    try:
-        if path.suffix == ".json":
-            data = json.loads(text)
-        else:
-            try:
-                import yaml
-            except ImportError as error:
-                raise missing_extra("reading YAML (JSON needs nothing)", "PyYAML", "yaml") from error
-            try:
-                data = yaml.safe_load(text)
-            except yaml.YAMLError as error:
-                raise ValueError(str(error)) from error
-    except ValueError as error:
-        raise FormatError(f"{path} cannot be read: {error}") from error
-    if not isinstance(data, dict):
-        raise FormatError(f"{path} must have names with values, `command` among them")
-    return data

@@ -41,6 +41,8 @@ import time
 import urllib.request
 from typing import IO
 
+UNFIT = (OSError, ValueError, LookupError, TypeError, AttributeError, subprocess.SubprocessError)
+"""What an order may raise that cannot be carried out."""
 RESULT = 64 << 20
 """Bytes of a result, at most: rows of all jobs make one table."""
 UNREADABLE = 65
@@ -69,7 +71,10 @@ def started(pid):
 def discard(path):
     """Remove a file; the controller may have taken it back at this very moment."""
     with contextlib.suppress(FileNotFoundError):
-        os.remove(path)
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.remove(path)
 
 
 def open_file(path: "str | os.PathLike[str]") -> "IO[bytes]":
@@ -115,6 +120,8 @@ class Agent:
         self.last: bool = False
         self.born: float = time.monotonic()
         self.busy: float = self.born
+        self.beat = None
+        self.heard: float = self.born
         self.asked: float = 0.0
         self.passed: str = ""
         self.pass_until: float = 0.0
@@ -182,10 +189,17 @@ class Agent:
 
     def begin(self, number):
         path = os.path.join(self.orders, number + ".json")
+        if not number.isdigit():
+            discard(path)  # attempts are numbers: nobody waits for this one
+            return
         try:
             with open(path) as file:
                 order = json.load(file)
         except FileNotFoundError:
+            return
+        except (OSError, ValueError, RecursionError) as error:
+            self.say(number, UNPREPARED, 0.0, f"its order cannot be read: {error}")
+            discard(path)
             return
         place = os.path.join(self.folder, "attempts", number)
         if os.path.exists(os.path.join(place, "exit.json")) or number in self.jobs:
@@ -193,8 +207,8 @@ class Agent:
             return
         try:
             self.start(number, order, place)
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
-            # No room on the disk, inputs that are gone, texts that no command line can hold.
+        except UNFIT as error:
+            # No room on the disk, inputs that are gone, texts that no command line can hold, half an order.
             self.say(number, UNPREPARED, 0.0, f"cannot begin: {error}")
         discard(path)
 
@@ -400,12 +414,12 @@ class Agent:
             return False
         if self.last:
             return True
-        try:
-            seen = time.time() - os.stat(os.path.join(self.folder, "heartbeat")).st_mtime
-        except OSError:
-            seen = time.monotonic() - self.born
-        quiet = min(seen, time.monotonic() - self.busy)
-        return quiet > self.options["idle"]
+        beat = None
+        with contextlib.suppress(OSError):
+            beat = os.stat(os.path.join(self.folder, "heartbeat")).st_mtime_ns
+        if beat != self.beat:  # whatever the clocks of the two machines say
+            self.beat, self.heard = beat, time.monotonic()
+        return time.monotonic() - max(self.heard, self.busy) > self.options["idle"]
 
 
 def main():

@@ -12,10 +12,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from linnet.errors import FileMissingError, InputError, JobError
+from linnet.errors import FileMissingError, FormatError, InputError, JobError
 from linnet.fleet.bag_events import ToldBag
 from linnet.fleet.controller import Controller, Search
 from linnet.fleet.fleet import Fleet
+from linnet.fleet.inbox import refused
 from linnet.fleet.planning import Plan, make_plan
 from linnet.fleet.policies import AfterLoss, StopRule
 from linnet.fleet.records import Ended
@@ -27,7 +28,7 @@ from linnet.fleet.status import Status
 from linnet.fleet.stop_rules import rule_name, rule_of
 from linnet.fleet.storage import Storage, check_format
 from linnet.fleet.stored_offers import stored_offers
-from linnet.fleet.table import COLUMNS, Table
+from linnet.fleet.table import COLUMNS, Table, check_names
 from linnet.reports.html_facts import facts_as_html
 from linnet.reports.registry import register
 
@@ -131,7 +132,7 @@ class Bag:
             raise InputError("the bag has no jobs")
         for job in jobs:
             self.program.check(job)
-        _check_names(jobs)
+        check_names(jobs)
         self.files: list[Path] = [_present(each) for each in files]
         self._jobs = jobs
         described = {**self._specification(), "program": {**self.program.to_json(), "path": ""}}
@@ -186,13 +187,18 @@ class Bag:
         storage = Storage(folder)
         found = check_format(storage)
         bag = cls.__new__(cls)
-        program = found["program"]
-        bag.program = Program(tuple(program["argv"]), program["function"], program["path"])
-        bag.rules = Rules(**found["rules"])
-        bag.files = [Path(each) for each in found["files"]]
-        bag.seed, bag.search = found["seed"], search
-        bag.saver = Saver.of(found.get("saver"))
-        bag._digest = found["digest"]
+        try:
+            program = found["program"]
+            bag.program = Program(tuple(program["argv"]), program["function"], program["path"])
+            bag.rules = Rules(**found["rules"])
+            bag.files = [Path(each) for each in found["files"]]
+            bag.seed, bag.search = found["seed"], search
+            bag.saver = Saver.of(found.get("saver"))
+            bag._digest = found["digest"]
+        except (KeyError, TypeError) as error:
+            raise FormatError(
+                f"{storage.folder / 'bag.sqlite'} is damaged: what it runs is not told: {error}"
+            ) from error
         bag._jobs = []
         bag.storage = storage
         return bag
@@ -334,7 +340,7 @@ class Bag:
         jobs = make_jobs(parameters, sample, repeats, self.seed)
         for job in jobs:
             self.program.check(job)
-        _check_names(jobs)
+        check_names(jobs)
         self.storage.send(jobs)
         return len(jobs)
 
@@ -343,11 +349,11 @@ class Bag:
         if not self.storage.exists:
             raise FileMissingError(f"there is no bag in {self.folder}")
         (self.folder / "cancel").touch()
-        if (
-            not self.storage.is_run()
-            and self.state().closed is None
-            and self.storage.get("fleet") is not None
-        ):
+        if self.storage.is_run():
+            return
+        if self.state().closed is not None:
+            (self.folder / "cancel").unlink(missing_ok=True)  # nothing is left to end; it may go on later
+        elif self.storage.get("fleet") is not None:
             try:
                 self.run(fleet or self.fleet())
             except JobError:
@@ -399,6 +405,7 @@ class Bag:
         return Status(
             name, jobs, state.done, state.failed, state.dropped, state.stopped, len(state.running), waiting,
             state.preemptions, len(state.live), state.cost(), state.now, reasons, left, self.rules.deadline,
+            refused(self.folder),
         )  # fmt: skip
 
     def table(self) -> Table:
@@ -481,11 +488,3 @@ def _present(path: str | os.PathLike[str]) -> Path:
     if not found.exists():
         raise FileMissingError(f"there is no input file {found}")
     return found
-
-
-def _check_names(jobs: Sequence[Mapping[str, Any]]) -> None:
-    taken = {name for job in jobs for name in job} & set(COLUMNS)
-    if taken:
-        raise InputError(
-            f"parameters cannot be called {', '.join(sorted(taken))}: the table has columns of these names"
-        )

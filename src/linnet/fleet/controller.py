@@ -17,13 +17,16 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
-from linnet.errors import InputError, JobError
+from linnet.errors import FormatError, InputError, JobError
 from linnet.fleet.agent import UNREADABLE, open_file, read_result
 from linnet.fleet.deciding import Decider
+from linnet.fleet.elapsed import elapsed
 from linnet.fleet.fleet import Fleet
+from linnet.fleet.inbox import read_jobs, set_aside
 from linnet.fleet.offers import Offer
 from linnet.fleet.policies import StopRule
 from linnet.fleet.providers.provider import Place, Seen, Wanted
@@ -45,7 +48,7 @@ from linnet.fleet.records import (
     Warned,
 )  # fmt: skip
 from linnet.fleet.rules import Rules
-from linnet.fleet.saving import Saver, saved_hours, worked_hours
+from linnet.fleet.saving import Saver, exit_of, saved_hours, worked_hours
 from linnet.fleet.specification import Program
 from linnet.fleet.state import State
 from linnet.fleet.storage import Storage
@@ -53,6 +56,8 @@ from linnet.fleet.stored_offers import merged_offers
 
 METRICS_EVERY = 0.5
 """Seconds between two looks at metrics."""
+METRICS = 1 << 20
+"""Bytes of metrics that are read at a look, at most."""
 PATIENCE = 120.0
 """Seconds to wait at the end until providers say that no server is left."""
 
@@ -107,7 +112,8 @@ class Controller:
         self.decider: Decider = Decider(
             self.state, rule, margin=3 * self.poll / 3600 * fleet.speed, saver=saver is not None
         )
-        self._epoch = self._begun()
+        self._since = elapsed()
+        self._hours = max((time.time() - self._begun()) / 3600 * fleet.speed, self.state.now)
         self._asked: dict[str, float] = {}
         self._metrics_at = 0.0
         self._read: dict[int, int] = {}
@@ -123,8 +129,12 @@ class Controller:
         return float(found)
 
     def now(self) -> float:
-        """Hours since the bag began."""
-        return max((time.time() - self._epoch) / 3600 * self.fleet.speed, self.state.now)
+        """Hours since the bag began.
+
+        The clock of the wall is read once: while the controller runs, it may be set back or forward, and
+        servers are paid for neither more nor less.
+        """
+        return max(self._hours + (elapsed() - self._since) / 3600 * self.fleet.speed, self.state.now)
 
     def name(self, server: int) -> str:
         """Of a server; its provider knows it by this."""
@@ -138,14 +148,18 @@ class Controller:
             provider.open(self.place)
         try:
             self._begin()
-            while self.state.closed is None:
-                self.storage.beat()
-                self._round()
-                if self.progress is not None:
-                    self.progress(self)
-                if self.state.closed is None:
-                    time.sleep(self.poll)
-            self._leave()
+            while True:
+                while self.state.closed is None:
+                    self.storage.beat()
+                    self._round()
+                    if self.progress is not None:
+                        self.progress(self)
+                    if self.state.closed is None:
+                        time.sleep(self.poll)
+                self._leave()
+                if not self._more_came():
+                    break
+                self._reopen()
         finally:
             for provider in self.fleet.providers:
                 provider.close()
@@ -169,9 +183,9 @@ class Controller:
             self.storage.write([added])
         if self.state.closed in ("cancelled", "budget"):
             (self.storage.folder / "cancel").unlink(missing_ok=True)
-            reopened = Reopened(self.now())
-            self.state.apply(reopened)
-            self.storage.write([reopened])
+            self._reopen()
+        elif self._more_came():
+            self._reopen()
         self._tell_what_was()
         if self.state.closed is not None and not self.state.live:
             return
@@ -188,6 +202,17 @@ class Controller:
             if server in self.state.live and not (self.storage.attempt(number) / "exit.json").exists():
                 self._where[number] = self.name(server)
                 self._stop_attempt(number)
+
+    def _more_came(self) -> bool:
+        """Whether jobs were asked for after the last ones were done."""
+        if self.state.closed != "done":
+            return False
+        return any(not self.storage.is_taken(each.name) for each in self.storage.inbox())
+
+    def _reopen(self) -> None:
+        reopened = Reopened(self.now())
+        self.state.apply(reopened)
+        self.storage.write([reopened])
 
     def _tell_what_was(self) -> None:
         """A search that goes on with a bag does not know what came before."""
@@ -242,7 +267,7 @@ class Controller:
             attempt = self.state.running.get(number)
             if attempt is not None:
                 place = self.storage.attempt(number)
-                status, hours, warned = _exit(place / "exit.json")
+                status, hours, warned = exit_of(place / "exit.json")
                 hours *= self.fleet.speed
                 text: str | None = None
                 if status == 0:
@@ -313,21 +338,30 @@ class Controller:
             open_file(self.storage.attempt(attempt) / "metrics") as file,
         ):
             file.seek(begun)
-            lines, end, _ = file.read().rpartition(b"\n")
-            self._read[attempt] = begun + len(lines) + len(end)
+            data = file.read(METRICS)
+            lines, end, _ = data.rpartition(b"\n")
+            # A piece without any end of a line holds no metric: what comes after it may.
+            self._read[attempt] = begun + (len(lines) + len(end) or len(data) // METRICS * METRICS)
             for line in lines.decode(errors="replace").splitlines():
                 with contextlib.suppress(ValueError):
                     step, value = (float(each) for each in line.replace(",", " ").split())
-                    events.append(Reported(self.now(), job, step, value))
+                    if isfinite(step):
+                        events.append(Reported(self.now(), job, step, value))
 
     def _look_at_inbox(
         self, events: list[Event], new: list[tuple[int, Mapping[str, Any]]], markers: list[Path]
     ) -> None:
         for message in self.storage.inbox():
-            markers.append(message)
             if self.storage.is_taken(message.name):
+                markers.append(message)
                 continue
-            self._add(json.loads(message.read_text(encoding="utf-8")), events, new)
+            try:
+                jobs = read_jobs(message, self.program)
+            except (FormatError, InputError) as error:
+                set_aside(self.storage.folder, message, error)
+            else:
+                markers.append(message)
+                self._add(jobs, events, new)
 
     def _add(
         self, jobs: Sequence[Mapping[str, Any]], events: list[Event], new: list[tuple[int, Mapping[str, Any]]]
@@ -448,7 +482,7 @@ class Controller:
         """The machine of a server, for programs that run on several: `mpiexec -hosts $LINNET_HOSTS`."""
         try:
             return (self.place.server(self.name(server)) / "host").read_text(encoding="utf-8")
-        except FileNotFoundError:
+        except (OSError, ValueError):
             return self.name(server)
 
     def _checkpoint_plan(self, job: int, servers: Sequence[int]) -> list[float] | None:
@@ -491,13 +525,3 @@ class Controller:
             f"the bag is over, but servers {', '.join(sorted(alive))} are still there; end them by hand, "
             "they may cost money"
         )
-
-
-def _exit(path: Path) -> tuple[int, float, bool]:
-    """How an attempt ended: status, hours of the clock, and whether its server was about to go."""
-    try:
-        with open_file(path) as file:
-            said = json.load(file)
-        return int(said["status"]), float(said["hours"]), bool(said["warned"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return UNREADABLE, 0.0, False  # the agent writes it whole, so the job did this

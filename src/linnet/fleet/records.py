@@ -110,7 +110,7 @@ class Cancelled:
 
 @dataclass(slots=True)
 class Reopened:
-    """Somebody goes on with a bag that was cancelled or that its budget had ended."""
+    """The bag goes on: it was cancelled, its budget had ended it, or jobs came after it was done."""
 
     kind: ClassVar[str] = "reopened"
     at: float

@@ -16,13 +16,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from linnet.errors import FormatError, InputError
-from linnet.fleet.agent import open_file
+from linnet.fleet.agent import UNREADABLE, open_file
 
+UNFIT = (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What reading a file of JSON may raise that somebody else wrote."""
 LEFT = 75
 """Exit status of a job that saved its state because its server will be taken away."""
 
@@ -135,18 +138,31 @@ def saved_hours(folder: Path) -> float:
     """Hours of work that a job's checkpoint holds; 0 if there is none that `Checkpoint` wrote."""
     try:
         with open_file(folder / "state.json") as file:
-            return float(json.load(file)["work"])
-    except (OSError, ValueError, KeyError, TypeError):
+            found = float(json.load(file)["work"])
+    except UNFIT:
         return 0.0
+    return found if 0 <= found < inf else 0.0
 
 
 def worked_hours(folder: Path) -> float | None:
     """Hours of work of a whole job that is done, without saving; None if it did not say."""
     try:
         with open_file(folder / "worked") as file:
-            return float(file.read())
-    except (OSError, ValueError):
+            found = float(file.read(100))
+    except UNFIT:
         return None
+    return found if 0 <= found < inf else None
+
+
+def exit_of(path: Path) -> tuple[int, float, bool]:
+    """How an attempt ended: status, hours of the clock, and whether its server was about to go."""
+    try:
+        with open_file(path) as file:
+            said = json.load(file)
+        status, hours, warned = int(said["status"]), float(said["hours"]), bool(said["warned"])
+    except UNFIT:
+        return UNREADABLE, 0.0, False  # the agent writes it whole, so the job did this
+    return (status, hours, warned) if 0 <= hours < inf else (UNREADABLE, 0.0, False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ class Status:
     estimate: Plan | None = None
     """What is left to pay and to wait, if anything is known about it."""
     deadline: float | None = None
+    refused: tuple[str, ...] = ()
+    """Files of the inbox that ask for no jobs of this bag: where they are now, and why."""
 
     @property
     def deadline_risk(self) -> float | None:
@@ -56,4 +58,10 @@ class Status:
             text += (
                 f"; the deadline of {self.deadline:g} h is missed with probability {self.deadline_risk:.2f}"
             )
-        return "\n".join([text, *(f"no capacity: {each}" for each in self.reasons)])
+        return "\n".join(
+            [
+                text,
+                *(f"no capacity: {each}" for each in self.reasons),
+                *(f"set aside: {each}" for each in self.refused),
+            ]
+        )

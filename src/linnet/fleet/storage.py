@@ -4,7 +4,7 @@ bag.sqlite      specification, jobs, records, accepted rows
 making          held by the process that makes the bag
 lock            held by the controller that runs the bag; those who look whether one does share it
 heartbeat       touched by it; servers leave when it grows old
-inbox/, cancel  what others ask of it
+inbox/, cancel  what others ask of it; refused/ holds what was no request
 servers/, attempts/, done/, checkpoints/, inputs/    see `linnet.fleet.agent`
 """
 
@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import random
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from linnet.errors import FileMissingError, FormatError, InputError, JobError
 from linnet.fleet.records import Record, from_text, to_text
@@ -277,4 +277,12 @@ def check_format(storage: Storage) -> dict[str, Any]:
         raise InputError(
             f"the bag in {storage.folder} has format {found}; this version of Linnet reads format {FORMAT}"
         )
-    return json.loads(storage.get("specification") or "{}")
+    try:
+        said: object = json.loads(storage.get("specification") or "")
+        if not isinstance(said, dict):
+            raise TypeError("names with values are expected")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FormatError(
+            f"{storage.folder / 'bag.sqlite'} is damaged: its specification: {error}"
+        ) from error
+    return cast("dict[str, Any]", said)

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from linnet.errors import missing_extra
+from linnet.errors import InputError, missing_extra
 
 COLUMNS = (
     "job", "state", "result", "exit_status", "attempts", "preemptions", "failures", "server", "hours",
@@ -88,3 +88,12 @@ def _cell(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     return json.dumps(value)
+
+
+def check_names(jobs: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse parameters that have the name of a column."""
+    taken = {name for job in jobs for name in job} & set(COLUMNS)
+    if taken:
+        raise InputError(
+            f"parameters cannot be called {', '.join(sorted(taken))}: the table has columns of these names"
+        )

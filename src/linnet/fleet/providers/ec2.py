@@ -15,12 +15,14 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import time
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from linnet.errors import InputError, JobError, missing_extra
+from linnet.fleet.elapsed import elapsed
 from linnet.fleet.model import Model
 from linnet.fleet.model_text import model_to_json
 from linnet.fleet.offers import Market, Offer
@@ -34,6 +36,10 @@ _NO_CAPACITY = {
     "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported",
 }  # fmt: skip
 _THROTTLED = {"RequestLimitExceeded", "Throttling", "ThrottlingException", "RequestThrottled"}
+GIVE_UP = 300.0
+"""Seconds for which a server is asked for again, while EC2 asks to wait or does not answer."""
+SILENT = 900.0
+"""Seconds that the agent of a running instance may take to begin, at least."""
 _LIVING = {"pending": "starting", "running": "alive"}
 
 
@@ -111,7 +117,10 @@ class EC2:
         self._place: Place | None = None
         self._made: Any = None
         self._refused: dict[str, str] = {}
-        self._again: dict[str, Wanted] = {}
+        self._again: dict[str, tuple[Wanted, float]] = {}
+        """Servers to be asked for again, and since when."""
+        self._silent: dict[str, float] = {}
+        """Since when instances run whose agents have not said a word."""
 
     def offers(self, model: Model | None, prices: Catalogue | None) -> list[Offer]:
         """Each type, spot and on-demand, as far as prices are known."""
@@ -179,15 +188,22 @@ class EC2:
         except ClientError as error:
             code = str(cast("Any", error).response["Error"]["Code"])
             if code in _THROTTLED:
-                self._again[wanted.name] = wanted
+                self._wait(wanted, code)
             elif code in _NO_CAPACITY:
                 self._refused[wanted.name] = code
             else:
                 raise JobError(f"EC2 refused a server: {error}") from error
-        except BotoCoreError:
-            self._again[wanted.name] = wanted  # no answer: whether there is an instance, the tags tell
+        except BotoCoreError as error:
+            self._wait(wanted, str(error))  # no answer: whether there is an instance, the tags tell
         else:
             self._again.pop(wanted.name, None)
+
+    def _wait(self, wanted: Wanted, why: str) -> None:
+        """Ask again at the next look; what was not to be had for long is refused, so that it is told."""
+        since = self._again.setdefault(wanted.name, (wanted, elapsed()))[1]
+        if elapsed() - since > GIVE_UP:
+            del self._again[wanted.name]
+            self._refused[wanted.name] = f"{why}, for {GIVE_UP / 60:g} minutes"
 
     def _ask_in_zones(self, wanted: Wanted) -> bool:
         """Make a fleet request, if there are several zones; False: single requests are to be made."""
@@ -208,8 +224,8 @@ class EC2:
         if set(codes) <= _NO_CAPACITY:
             self._refused[wanted.name] = f"{', '.join(sorted(set(codes)))} in {', '.join(self.zones)}"
             return True
-        if set(codes) & _THROTTLED:
-            self._again[wanted.name] = wanted
+        if throttled := set(codes) & _THROTTLED:
+            self._wait(wanted, ", ".join(sorted(throttled)))
             return True
         self.no_fleets = f"{', '.join(sorted(set(codes)))}"  # not allowed, or not there: ask as before
         return False
@@ -250,6 +266,7 @@ class EC2:
         agent = f"import base64, zlib\nexec(zlib.decompress(base64.b85decode({packed!r})))"
         text = (
             f"#!/bin/sh\n{self.setup}\n{self.python} - '{quoted}' <<'LINNET_AGENT'\n{agent}\nLINNET_AGENT\n"
+            f"{shlex.join(self.shutdown)}\n"  # also after an agent that was killed or could not begin
         )
         if len(text.encode()) > 16 * 1024:
             raise InputError(
@@ -295,11 +312,10 @@ class EC2:
             elif name in found and found[name].condition in ("starting", "alive"):
                 twice.append(each["InstanceId"])
             else:
-                up = (self.place.server(name) / "up").exists()
-                found[name] = Seen("alive" if up else "starting")
+                found[name] = self._running(name, condition)
         if twice:
             self._terminate(twice)
-        for name, wanted in list(self._again.items()):
+        for name, (wanted, _) in list(self._again.items()):
             if name in found and found[name].condition != "refused":
                 del self._again[name]
             else:
@@ -307,9 +323,25 @@ class EC2:
                 self._ask(wanted)
         return found
 
+    def _running(self, name: str, condition: str) -> Seen:
+        """An instance that runs without its agent for long is given up: it costs, and takes no job."""
+        if (self.place.server(name) / "up").exists():
+            self._silent.pop(name, None)
+            return Seen("alive")
+        if condition == "alive":
+            late = max(SILENT, 10 * self.boot * 3600)
+            if elapsed() - self._silent.setdefault(name, elapsed()) > late:
+                return Seen(
+                    "gone",
+                    f"its agent did not begin within {late / 60:.0f} minutes: look at its console output; "
+                    f"are there Python 3.8 and the folder {self.place.folder}?",
+                )
+        return Seen("starting")
+
     def release(self, names: Sequence[str]) -> None:
         for name in names:
             self._refused.pop(name, None)
+            self._silent.pop(name, None)
             self._again.pop(name, None)
             if (folder := self.place.server(name)).exists():
                 (folder / "leave").touch()

@@ -17,6 +17,7 @@ from linnet.fleet.offers import Offer
 from linnet.fleet.prices import Catalogue
 from linnet.fleet.providers.processes import belonging, kill_all, started
 from linnet.fleet.providers.provider import Place, Seen, Wanted, agent_command
+from linnet.fleet.saving import UNFIT
 from linnet.fleet.simulation import Lives
 
 
@@ -130,9 +131,9 @@ class Local:
         """Number and beginning of a server's agent, as it wrote them down."""
         try:
             pid, begun = json.loads((self.place.server(name) / "pid").read_text())
-        except (OSError, ValueError):
+            return int(pid), str(begun)
+        except UNFIT:
             return None
-        return int(pid), str(begun)
 
     def _condition(self, name: str) -> str:
         child = self._children.get(name)

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linnet.errors import InputError
+from linnet.fleet.elapsed import elapsed
 from linnet.fleet.fleet import Fleet
 from linnet.fleet.offers import Offer
 from linnet.fleet.providers.provider import Place, Provider, Wanted
+from linnet.fleet.saving import exit_of
 from linnet.workers.launcher import Order
 from linnet.workers.launchers.processes import command, environment
 from linnet.workers.secrets import put_aside, secrets_of
@@ -67,7 +69,7 @@ class FleetLauncher:
                 offer = self._offer()
                 number = len(self._rented)
                 rented = _Rented(
-                    worker, f"{offer.provider}-{self._place.id}-{number}", offer, number, time.time()
+                    worker, f"{offer.provider}-{self._place.id}-{number}", offer, number, elapsed()
                 )
                 aside = put_aside(secrets, self._folder) if secrets else None
                 self._put_order(rented, command(order, worker, aside))
@@ -105,20 +107,31 @@ class FleetLauncher:
             return []
         self._asked = time.monotonic()
         with self._lock:
-            seen = {name: each for provider in self.fleet.providers for name, each in provider.seen().items()}
-            for each in self._rented:
-                if each.ended is not None:
-                    continue
-                done = (self._folder / "done" / str(each.attempt)).exists()
-                found = seen.get(each.name)
-                late = time.time() - each.began > self._provider(each).patience
-                if done or (found is None and late) or (found and found.condition in ("gone", "refused")):
-                    each.ended, each.lost = time.time(), not done
-                    self._provider(each).release([each.name])
+            self._look()
             over = [each.worker for each in self._rented if each.ended is not None]
             fresh = [each for each in over if each not in self._told]
             self._told.update(fresh)
             return fresh
+
+    def _look(self) -> None:
+        """Servers whose worker ended, or that are gone, are paid until then, and given back."""
+        seen = {name: each for provider in self.fleet.providers for name, each in provider.seen().items()}
+        for each in self._rented:
+            if each.ended is not None:
+                continue
+            try:
+                ago = time.time() - (self._folder / "done" / str(each.attempt)).stat().st_mtime
+            except FileNotFoundError:
+                ago = None
+            found = seen.get(each.name)
+            late = elapsed() - each.began > self._provider(each).patience
+            if (
+                ago is not None
+                or (found is None and late)
+                or (found and found.condition in ("gone", "refused"))
+            ):
+                each.ended, each.lost = max(each.began, elapsed() - max(ago or 0.0, 0.0)), ago is None
+                self._provider(each).release([each.name])
 
     def _provider(self, rented: _Rented) -> Provider:
         return self.fleet.provider(rented.offer.provider)
@@ -127,9 +140,7 @@ class FleetLauncher:
         with self._lock:
             for each in reversed(self._rented):
                 place = self._folder / "attempts" / str(each.attempt)
-                if (place / "exit.json").exists() and json.loads((place / "exit.json").read_text())[
-                    "status"
-                ] > 0:
+                if (place / "exit.json").exists() and exit_of(place / "exit.json")[0] > 0:
                     said = (place / "stderr").read_text(errors="replace")[-_SHOWN:].strip()
                     return f"worker {each.worker}: {said or 'it said nothing'}"
         return None
@@ -138,13 +149,16 @@ class FleetLauncher:
         with self._lock:
             for each in self._rented:
                 if each.worker in names and each.ended is None:
-                    each.ended = time.time()
+                    each.ended = elapsed()
                     self._provider(each).release([each.name])
 
     @property
     def bill(self) -> tuple[float, float, int, int]:
         """Dollars, hours of servers, servers, and how many of these were lost, so far."""
-        now, speed = time.time(), self.fleet.speed
+        with self._lock:
+            if any(each.ended is None for each in self._rented):
+                self._look()
+        now, speed = elapsed(), self.fleet.speed
         hours = [((each.ended or now) - each.began) / 3600 * speed for each in self._rented]
         dollars = sum(each.offer.price * spent for each, spent in zip(self._rented, hours, strict=True))
         return dollars, sum(hours), len(self._rented), sum(each.lost for each in self._rented)

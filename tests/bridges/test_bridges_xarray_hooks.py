@@ -237,3 +237,24 @@ def test_map_blocks_leaves_other_arrays_to_xarray(plain: Any):
     found = xr.map_blocks(centred, plain.chunk(t=3, chunked_array_type="dask"))
     assert type(found.data).__module__.startswith("dask")
     xr.testing.assert_allclose(found.compute(), centred(plain))
+
+
+@pytest.mark.parametrize("dtype", ["i2", "u1", "i8", "f4", None])
+@pytest.mark.parametrize("kind", ["m8[ns]", "M8[ns]"])
+def test_missing_times_are_written_as_the_fill_value(kind: str, dtype: str | None):
+    encoding: dict[str, Any] = {}
+    if dtype is not None:
+        encoding["units"] = "days" if kind[0] == "m" else "days since 1970-01-01"
+        encoding |= {"dtype": np.dtype(dtype), "_FillValue": np.dtype(dtype).type(99)}
+    values = np.array([1, 2, "NaT", 4], kind.replace("ns", "D")).astype(kind)
+    plain = xr.Variable(["t"], values, encoding=encoding)
+    found = xr.conventions.encode_cf_variable(in_tiles(plain, t=1))
+    wanted = xr.conventions.encode_cf_variable(plain)
+    assert isinstance(found.data, ln.Array)
+    if dtype is None:  # NumPy's go to floats then, and lazy ones cannot know that they should
+        assert found.dtype == np.int64
+        assert found.values[2] == np.iinfo(np.int64).min
+        return
+    assert (found.dtype, found.attrs) == (wanted.dtype, wanted.attrs)
+    assert found.values.tolist() == wanted.values.tolist()
+    assert found.values[2] == 99

@@ -7,6 +7,7 @@ here: it takes arrays of ours, and leaves all others to xarray's own.
     fancy indices (`isel` with several arrays, `idxmax`, assignment)   tile by tile, as our own indexing
     indices without axes that are lazy                                 drop their axis
     `.dt` fields that are numbers, `.dt.floor` and the like            tile by tile
+    times as numbers of a file                                         tile by tile, with NaT among integers
     the look at weights for NaN                                        tile by tile, when they are computed
     `xr.map_blocks`                                                    block by block, through Dask's blocks
 """
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import xarray
 from numpy.typing import NDArray
+from xarray.coding import times
 from xarray.computation import weighted
 from xarray.core import accessor_dt, indexing, parallel, variable
 from xarray.core.nputils import NumpyVIndexAdapter
@@ -54,6 +56,8 @@ def install() -> None:
     ]
     for module, name, ours in places:
         setattr(module, name, _for_our_arrays(getattr(module, name), ours, lambda first: first))
+    for coder in (times.CFDatetimeCoder, times.CFTimedeltaCoder):
+        coder.encode = _with_room_for_nat(coder.encode)
     by_blocks = _by_blocks(parallel.map_blocks)
     parallel.map_blocks = xarray.map_blocks = by_blocks  # pyright: ignore[reportPrivateImportUsage]
 
@@ -129,6 +133,23 @@ def _is_in_tiles(array: Any) -> bool:
 
 
 # ---- times
+
+
+def _with_room_for_nat(theirs: Any) -> Any:
+    """Times become int64 first, where NaT is the smallest; xarray fills what is missing, then casts."""
+
+    @functools.wraps(theirs)
+    def encoded(coder: Any, values: Any, name: Any = None) -> Any:
+        wanted = values.encoding.get("dtype")
+        in_tiles = isinstance(values._data, ArrayBase) and values.dtype.kind in "mM"
+        if not in_tiles or wanted is None or np.dtype(wanted).kind not in "iu":
+            return theirs(coder, values, name)
+        wide = values._replace(encoding={**values.encoding, "dtype": np.dtype(np.int64)})
+        numbers = theirs(coder, wide, name)
+        numbers.encoding["dtype"] = wanted
+        return numbers
+
+    return encoded
 
 
 def _date_field(values: Any, name: str, dtype: Any) -> Any:

@@ -34,7 +34,8 @@ def test_what_would_take_hours_is_planned_at_once(script):
 
 def test_plans_for_scripts(script):
     told = CliRunner().invoke(app, ["plan", "--json", "--nodes", "2", script])
-    (plan, *_) = [json.loads(line) for line in told.output.splitlines() if line.startswith("{")]
+    assert "mean 0.0 (40000, 40000)" in told.stderr, "what the script prints does not stand between the plans"
+    (plan, *_) = [json.loads(line) for line in told.stdout.splitlines()]
     assert plan["tasks"] > 30
     assert plan["seconds"] > 1
     assert plan["bytes_moved"] > 0
@@ -46,6 +47,12 @@ def test_a_script_that_computes_nothing(tmp_path):
     assert told.exit_code == 0
     assert "computes nothing that would be planned" in told.output
     assert CliRunner().invoke(app, ["plan", str(tmp_path / "missing.py")]).exit_code == 2
+
+
+def test_on_one_node_nothing_is_said_of_others(script):
+    told = CliRunner().invoke(app, ["plan", "--workers", "2", script])
+    assert "1 node with 2 workers" in told.output
+    assert not any(word in told.output for word in ("between nodes", "received", "placed by", "node 0"))
 
 
 def test_completion_is_there():

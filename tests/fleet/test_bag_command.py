@@ -134,3 +134,7 @@ def test_json_that_is_refused(tmp_path, text, word):
         read_bag(tmp_path / "bag.json")
     with pytest.raises(FormatError, match="cannot be read"):
         read_bag(tmp_path)
+
+
+def test_what_needs_a_file_is_given_the_folder_of_a_bag(tmp_path):
+    assert "directory" in told("plan", str(tmp_path), status=2)

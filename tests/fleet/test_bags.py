@@ -60,6 +60,7 @@ def test_a_command_for_each_of_a_product(tmp_path):
     assert table["exit_status"] == [0] * 6
     assert table["state"] == ["done"] * 6
     assert table["attempts"] == [1] * 6
+    assert table._repr_html_().count("<tr") == 1 + 6
     assert table["preemptions"] == [0] * 6
     assert all(row["hours"] > 0 and row["server"] == "local" for row in table)
     assert (bag.folder / "attempts" / "0" / "stdout").read_text() == "said\n"  # it ran in an empty folder

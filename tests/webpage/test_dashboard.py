@@ -123,6 +123,9 @@ def test_a_bag_is_shown_with_its_cost(tmp_path):
     (job,) = source_of(str(tmp_path / "bag")).data()["jobs"]
     assert (job["done"], job["tasks"], job["state"]) == (3, 3, "finished")
     assert job["cost"] >= 0
+    assert job["samples"][-1][0] == pytest.approx(job["seconds"]), (
+        "both since the bag began, not since somebody looks"
+    )
     assert source_of(str(tmp_path / "bag")).data()["log"][-1][1].endswith("stdout: done 3")
     assert job["bag"] == {
         "jobs": [[str(n), "done", f"n={n + 1}", 0, n] for n in range(3)],
@@ -250,3 +253,8 @@ def middle(page, what):
     page.locator(what).scroll_into_view_if_needed()
     box = page.locator(what).bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + 12
+
+
+def test_what_is_neither_a_job_nor_a_bag(tmp_path):
+    with pytest.raises(InputError, match="no folder of a bag, .* and no address of a job"):
+        source_of(str(tmp_path / "nothing"))

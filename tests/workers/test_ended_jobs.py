@@ -28,7 +28,7 @@ from linnet.workers.job_parts import open_parts
 from linnet.workers.launchers.processes import Processes
 from linnet.workers.launchers.threads import WorkerThreads
 from linnet.workers.ledger import Status, WorkerInfo
-from linnet.workers.provisioner import Policy
+from linnet.workers.provisioner import Policy, Sample
 from linnet.workers.report import Report
 from linnet.workers.spec import Options
 
@@ -270,13 +270,13 @@ def test_the_counts_of_a_report_add_up(store, tmp_path, ledger, request):
     ) as job:
         job.wait(150)
         job.report(tmp_path / "report.html")
-        _, *kernels, all_tasks = rows(tmp_path / "report.html", "Kernels")
+        kernels = json.loads((tmp_path / "report.json").read_text())["jobs"][0]["kernels"]
         _, *workers, of_all = rows(tmp_path / "report.html", "Workers")
-        assert number(all_tasks[1]) == number(of_all[1]) == 40
-        assert sum(number(row[1]) for row in kernels) == 40
+        assert number(of_all[1]) == 40
+        assert sum(each["tasks"] for each in kernels) == 40
         assert sum(number(row[1]) for row in workers) == 40
         assert {row[-1] for row in workers if number(row[1])} == {"left"}, "healthy workers told their last"
-        assert [row[0] for row in kernels] == ["jobs_sleepy (makes S)", "jobs_sleepy (makes B)"]
+        assert {each["name"] for each in kernels} == {"jobs_sleepy (makes S)", "jobs_sleepy (makes B)"}
         job.delete()
 
 
@@ -292,11 +292,15 @@ def test_a_killed_worker_is_shown_as_killed_and_the_counts_add_up(store, launche
     assert "was killed, or crashed" in {row[-1] for row in workers}
 
 
-def page(store, status, workers):
+def report(store, status, workers, looks=()):
     job = started(job_kernels.sleeping, store, launcher=None)
-    report = Report(job.address, job.spec, status, workers, [])
+    made = Report(job.address, job.spec, status, workers, looks)
     job.delete()
-    return report.html()
+    return made
+
+
+def page(store, status, workers):
+    return report(store, status, workers).html()
 
 
 def test_what_a_report_tells_of_workers_and_repeated_tasks(store):
@@ -334,6 +338,24 @@ def test_a_report_is_data_a_page_and_marks(store, tmp_path):
     assert len(shown["spans"]) == 6
     assert shown["marks"][0][1] == "something happened"
     assert json.loads((tmp_path / "page.json").read_text())["notes"] == [["a label", "a text"]]
+
+
+def test_curves_of_a_report_go_forward_and_end_with_the_job(store):
+    """Workers come long before the first task here, and somebody looks long after the last."""
+    status = Status(
+        "finished", total=4, done=4, begun=5, now=100.0, first=20.0, last=22.0, kinds={0: (4, 0.1)}
+    )
+    looks = [
+        Sample(at, 1, 0, workers, done) for at, workers, done in ((12.0, 1, 0), (21.0, 1, 2), (90.0, 0, 4))
+    ]
+    workers = [WorkerInfo("h/1", started=11.0, beat=22.0)]
+    (job,) = report(store, status, workers, looks).data()["jobs"]
+    assert [sample[0] for sample in job["samples"]] == [1.0, 10.0, 11.0]
+    assert [sample[1] for sample in job["samples"]] == [0, 2, 4]
+    assert job["log"][0][0] == 0
+    assert job["workers"] == 1
+    (unseen,) = report(store, status, workers, looks[2:]).data()["jobs"]
+    assert (unseen["workers"], len(unseen["samples"])) == (1, 1), "nobody looked while it ran"
 
 
 # ---- what cannot be meant

@@ -32,7 +32,7 @@ bag = typer.Typer(
     add_completion=False,
 )
 
-File = Annotated[Path, typer.Argument(help="What to run: a YAML or JSON file.")]
+File = Annotated[Path, typer.Argument(help="What to run: a YAML or JSON file.", dir_okay=False)]
 Folder = Annotated[Path, typer.Argument(help="The bag's folder.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 InFolder = Annotated[Path | None, typer.Option(help="Where the bag lives; by default beside its file.")]

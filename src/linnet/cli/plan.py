@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,6 +34,7 @@ def plan(
     """Print the plan of every computation of a script, without running any.
 
     Results are zeros of the right shape, so a script that looks at values may take another way than it would.
+    With --json, what the script itself prints goes to stderr.
     """
     from linnet.cli.run import run_to_its_end
     from linnet.engines import available_cores
@@ -44,11 +46,11 @@ def plan(
     sys.argv = [str(script), *(arguments or [])]
     sys.path.insert(0, str(script.resolve().parent))
     engine = Planning(cluster, as_json)
-    session = init(engine)
-    try:
+    with ExitStack() as stack:
+        if as_json:
+            stack.enter_context(redirect_stdout(sys.stderr))
+        stack.callback(init(engine).close)
         run_to_its_end(script)
-    finally:
-        session.close()
     if not engine.plans:
         typer.echo("linnet: the script computes nothing that would be planned", err=True)
 
@@ -66,6 +68,7 @@ class Planning:
         self.plans = 0
         """How many were told."""
         self._json = as_json
+        self._told = sys.stdout
 
     @property
     def workers(self) -> int:
@@ -113,7 +116,7 @@ class Planning:
                 "peak_memory": np.asarray(made.peak_memory).tolist(),
                 "policy": made.policy,
             }
-            typer.echo(json.dumps(told))
+            typer.echo(json.dumps(told), file=self._told)
         else:
             typer.echo(f"{self.plans}. {made!r}\n")
 

@@ -122,6 +122,7 @@ class JobRecord:
                 if tiles is not None and event.index in tiles:
                     tiles[event.index] = -abs(tiles[event.index])
             case Progress():
+                self.workers = max(self.workers, event.workers)  # those of a job come after its start
                 self.samples.append(event)
                 if len(self.samples) > _SAMPLES:
                     del self.samples[1:-1:2]

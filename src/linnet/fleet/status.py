@@ -46,13 +46,13 @@ class Status:
             f"{self.state}: {self.done} of {self.jobs} jobs done, {self.running} running, {self.waiting} "
             f"waiting, "
             f"{self.failed} failed, {self.preemptions} preemptions, {self.servers} servers, "
-            f"{self.cost:.4g} dollars and {self.hours:.3g} h so far"
+            f"{self.cost:.4g} dollars and {_time(self.hours)} so far"
         )
         if self.estimate is not None and self.state in ("running", "interrupted"):
             left = self.estimate
             text += (
                 f"; left: {left.cost.quantile(0.5):.4g} dollars (90%: {left.cost.quantile(0.9):.4g}), "
-                f"{left.hours.quantile(0.5):.3g} h (90%: {left.hours.quantile(0.9):.3g})"
+                f"{_time(left.hours.quantile(0.5))} (90%: {_time(left.hours.quantile(0.9))})"
             )
         if self.deadline_risk is not None:
             text += (
@@ -65,3 +65,14 @@ class Status:
                 *(f"set aside: {each}" for each in self.refused),
             ]
         )
+
+
+def _time(hours: float) -> str:
+    """Hours, or seconds where they are few.
+
+    >>> _time(2.5), _time(0.1), _time(0.0002)
+    ('2.5 h', '6 min', '0.72 s')
+    """
+    if hours >= 1:
+        return f"{hours:.3g} h"
+    return f"{hours * 60:.3g} min" if hours * 60 >= 1 else f"{hours * 3600:.3g} s"

@@ -9,12 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from linnet.errors import InputError, missing_extra
+from linnet.reports.html_facts import table_as_html
 
 COLUMNS = (
     "job", "state", "result", "exit_status", "attempts", "preemptions", "failures", "server", "hours",
     "dollars",
 )  # fmt: skip
 """Columns beside the parameters; a parameter cannot have such a name."""
+
+_SHOWN = 20
+"""Rows that a notebook shows."""
 
 
 class Table(Sequence[Mapping[str, Any]]):
@@ -80,6 +84,12 @@ class Table(Sequence[Mapping[str, Any]]):
         frame: Any = pandas
         return frame.DataFrame({name: self.column(name) for name in self.columns})
 
+    def _repr_html_(self) -> str:
+        shown = self._rows[:_SHOWN]
+        rows = [[_text(row.get(name)) for name in self.columns] for row in shown]
+        more = "" if len(shown) == len(self) else f", the first {_SHOWN} of them below"
+        return table_as_html(f"{len(self):,} rows{more}", self.columns, rows)
+
     def __repr__(self) -> str:
         return f"<Table of {len(self)} rows: {', '.join(self.columns)}>"
 
@@ -97,3 +107,10 @@ def check_names(jobs: Sequence[Mapping[str, Any]]) -> None:
         raise InputError(
             f"parameters cannot be called {', '.join(sorted(taken))}: the table has columns of these names"
         )
+
+
+def _text(value: Any) -> str:
+    """A cell for people: nothing for nothing, numbers without digits that nobody reads."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(_cell(value))

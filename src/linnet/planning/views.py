@@ -99,19 +99,24 @@ def lines(pairs: Iterable[tuple[str, str]], indent: str = "  ") -> list[str]:
 
 def summary(plan: Plan) -> list[tuple[str, str]]:
     """What a plan comes to: names and values."""
+    alone = plan.cluster.count == 1
     moved = f"{human(plan.bytes_moved)} between nodes, in {plan.transfers:,} transfers"
     if plan.lower_bound is not None:
         moved += f"; at least {human(plan.lower_bound)}"
         moved += f" ({plan.bytes_moved / plan.lower_bound:.2f} times)" if plan.lower_bound else ""
     busiest = int(np.argmax(plan.bytes_in)) if plan.cluster.count else 0
     fullest = int(np.argmax(plan.peak_memory))
-    return [
-        ("tasks", f"{plan.tasks:,} on {_workers(plan)}"),
+    between = [
         ("moved", moved),
         ("received", f"at most {human(int(plan.bytes_in[busiest]))}, by node {busiest}"),
-        ("memory", f"at most {human(int(plan.peak_memory[fullest]))}, on node {fullest}"),
+    ]
+    fullest_node = "" if alone else f", on node {fullest}"
+    return [
+        ("tasks", f"{plan.tasks:,} on {_workers(plan)}"),
+        *(() if alone else between),
+        ("memory", f"at most {human(int(plan.peak_memory[fullest]))}{fullest_node}"),
         ("time", f"{duration(plan.seconds)}; workers are busy {_busy(plan).mean():.0%} of it"),
-        ("placed by", plan.policy),
+        *(() if alone else [("placed by", plan.policy)]),
         *(("gathered", each) for each in _gathered(plan)),
     ]
 

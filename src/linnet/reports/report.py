@@ -59,8 +59,8 @@ class Report:
         for job in self.data["jobs"]:
             seconds = "" if job["seconds"] is None else f" in {job['seconds']:.2f} s"
             lines.append(
-                f"  {job['program']}: {job['state']}{seconds}, {job['done']:,} of {job['tasks']:,} tasks on "
-                f"{job['workers']} workers"
+                f"  {job['program']}: {job['state']}{seconds}, {job['done']:,} of {job['tasks']:,} tasks"
+                + (f" on {job['workers']} worker{'s' * (job['workers'] != 1)}" if job["workers"] else "")
             )
             lines += [
                 f"    {kernel['name']}: {kernel['tasks']:,} tasks, {kernel['seconds']:.3f} s"
@@ -80,4 +80,5 @@ class Report:
         return self.framed()
 
     def __repr__(self) -> str:
-        return f"Report({self.data['title']!r}, {len(self.data['jobs'])} runs)"
+        runs = len(self.data["jobs"])
+        return f"Report({self.data['title']!r}, {runs} run{'s' * (runs != 1)})"

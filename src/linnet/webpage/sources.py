@@ -113,12 +113,12 @@ class OneBag:
 
         self._bag = Bag.open(folder)
         self._samples: list[list[float]] = []
-        self._begun = time.time()
 
     def data(self) -> dict[str, Any]:
         status = self._bag.status(estimate=False)
-        now = time.time() - self._begun
-        self._samples.append([now, status.done, status.waiting, status.running, status.servers, 0, 0, 0])
+        now = status.hours * 3600
+        if not self._samples or now > self._samples[-1][0]:  # of one that has ended it is always the same
+            self._samples.append([now, status.done, status.waiting, status.running, status.servers, 0, 0, 0])
         if len(self._samples) > 600:
             del self._samples[1:-1:2]
         state = {"done": "finished", "not begun": "running", "interrupted": "cancelled"}.get(
@@ -127,7 +127,7 @@ class OneBag:
         job = {
             "job": str(self._bag.folder), "program": Path(self._bag.folder).name, "engine": "bag",
             "state": state, "error": "", "tasks": status.jobs, "done": status.done, "workers": status.servers,
-            "begun": self._begun, "seconds": status.hours * 3600 if status.state == "done" else None,
+            "begun": time.time() - now, "seconds": now,
             "budget": None, "kernels": [], "names": [], "lanes": [], "spans": [], "folded": 0, "untold": 0,
             "samples": self._samples, "failures": [], "retries": status.preemptions, "tiles": [],
             "cost": status.cost, "bag": self._map(), "notes": [["status", str(status)]], "log": [],
@@ -197,4 +197,9 @@ def source_of(address: str) -> Source:
     folder = Path(address)
     if folder.is_dir():
         return OneBag(address)
+    if "#" not in address:
+        raise InputError(
+            f"{address} is no folder of a bag, which would have to exist, and no address of a job, as "
+            "job.address tells it: STORE#job=NAME"
+        )
     return OneJob(address)

@@ -21,6 +21,8 @@ from linnet.workers.provisioner import Sample
 from linnet.workers.spec import JobSpec
 
 _LINES = 400
+_MORE = "tasks begun again, those under way now, and those that only put first tasks into the queue"
+"""What attempts beyond one for each task are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,6 @@ class Report:
         tables = [
             "<section class='card'><h2>Job</h2>",
             self._summary(),
-            "</section><section class='card'><h2>Kernels</h2>",
-            self._kernels(),
             "</section><section class='card'><h2>Workers</h2>",
             self._workers(),
             "</section>",
@@ -63,7 +63,9 @@ class Report:
     def data(self) -> dict[str, Any]:
         """What the page draws."""
         status, facts = self.status, total(self.workers)
-        begin = min(status.first or math.inf, *(each.at for each in self.trace), status.now)
+        last = status.now if status.state == "running" else status.last or status.now
+        came = [each.started for each in self.workers if each.started]
+        begin = min(status.first or math.inf, status.now, *came, *(each.at for each in self.trace))
         record = JobRecord(
             self.spec.program.name, self.spec.program.name, status.total, self._most_workers(), begin,
             state=status.state, seconds=None if status.state == "running" else status.seconds,
@@ -71,24 +73,22 @@ class Report:
         )  # fmt: skip
         for event in self.events:
             record.hear(event)
-        record.kernels = {}  # the ledger counts those of workers that died, too
-        for number, (tasks, seconds) in status.kinds.items():
-            kernel = self.spec.program.statements[number].kernel
-            before = record.kernels.get(kernel, (0, 0.0))
-            record.kernels[kernel] = (before[0] + tasks, before[1] + seconds)
+        record.kernels = kernel_totals(self.spec, status)  # those of workers that died, too
         record.samples = [
             Told("", each.at, each.done, status.total, each.ready, each.leased, each.workers)
             for each in self.trace
+            if each.at <= last
         ]
         read, written = (int(facts.get(name, 0)) for name in ("bytes_read", "bytes_written"))
-        end = begin + status.seconds
-        record.samples.append(Told("", end, status.done, status.total, 0, 0, 0, read, written))
+        record.samples.append(Told("", max(last, begin), status.done, status.total, 0, 0, 0, read, written))
+        more = max(status.begun - status.done, 0)
         extra = {
             "engine": "stateless workers",
             "marks": [[mark.at - begin, mark.text] for mark in self.marks],
             "hits": int(facts.get("bytes_hit", 0)),
             "log": self._log(begin),
-            "retries": max(status.begun - status.done, 0),
+            "retries": more,
+            "retried": f"{more:,} more attempts than tasks: {_MORE}.",
         }
         return {
             "title": f"{self.spec.program.name}: {status.done:,} of {status.total:,} tasks, {status.state}",
@@ -122,7 +122,7 @@ class Report:
         return Page(self.data()).framed()
 
     def _most_workers(self) -> int:
-        return max([each.workers for each in self.trace], default=len(self.workers))
+        return max([each.workers for each in self.trace], default=0) or len(self.workers)
 
     def _summary(self) -> str:
         facts = total(self.workers)
@@ -141,7 +141,7 @@ class Report:
                 f"{human(facts.get('bytes_hit', 0))} from the cache",
             ),
             ("written", human(facts.get("bytes_written", 0))),
-            ("begun again", f"{max(begun, 0):,} attempts beyond one for each task (seeds among them)"),
+            ("more attempts", f"{max(begun, 0):,} than tasks: {_MORE}"),
             ("workers", f"{len(self.workers)} in all"),
         ]
         again = sum(kernel_counts(self.status)) - self.status.done
@@ -152,12 +152,6 @@ class Report:
         if self.status.reason:
             lines.insert(0, ("reason", self.status.reason))
         return _table([], [[html.escape(label), html.escape(text)] for label, text in lines])
-
-    def _kernels(self) -> str:
-        rows = kernel_rows(self.spec, self.status)
-        seconds = sum(each for _, each in self.status.kinds.values())
-        rows.append(["all", f"{sum(kernel_counts(self.status)):,}", f"{seconds:.2f}", ""])
-        return _table(KERNELS, [map(html.escape, row) for row in rows])
 
     def _workers(self) -> str:
         rows = [[*worker_row(each), self._end(each)] for each in self.workers]
@@ -185,8 +179,8 @@ WORKERS = ("worker", "tasks", "read", "written")
 """What `worker_row` tells."""
 
 
-def kernel_rows(spec: JobSpec, status: Status) -> list[list[str]]:
-    """A row for each kernel of which tasks are done; where it makes several arrays, for each of these."""
+def kernel_totals(spec: JobSpec, status: Status) -> dict[str, tuple[int, float]]:
+    """Tasks done by each kernel, and seconds in it; where it makes several arrays, for each of these."""
     made: dict[tuple[str, str], tuple[int, float]] = {}
     for number, (tasks, seconds) in sorted(status.kinds.items()):
         statement = spec.program.statements[number]
@@ -194,14 +188,17 @@ def kernel_rows(spec: JobSpec, status: Status) -> list[list[str]]:
         before, spent = made.get((statement.kernel, arrays), (0, 0.0))
         made[statement.kernel, arrays] = before + tasks, spent + seconds
     kernels = [kernel for kernel, _ in made]
+    return {
+        kernel if kernels.count(kernel) == 1 else f"{kernel} (makes {arrays})": totals
+        for (kernel, arrays), totals in made.items()
+    }
+
+
+def kernel_rows(spec: JobSpec, status: Status) -> list[list[str]]:
+    """A row for each of them."""
     return [
-        [
-            kernel if kernels.count(kernel) == 1 else f"{kernel} (makes {arrays})",
-            f"{tasks:,}",
-            f"{seconds:.2f}",
-            f"{1000 * seconds / max(tasks, 1):.2f}",
-        ]
-        for (kernel, arrays), (tasks, seconds) in made.items()
+        [name, f"{tasks:,}", f"{seconds:.2f}", f"{1000 * seconds / max(tasks, 1):.2f}"]
+        for name, (tasks, seconds) in kernel_totals(spec, status).items()
     ]
 
 

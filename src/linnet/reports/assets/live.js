@@ -5,7 +5,7 @@ const stream = new EventSource("events?source=" + encodeURIComponent(where) + (t
 const state = el("span", { class: "state" }, "connecting"), cancel = el("button", { id: "cancel", onclick: async () => {
   const given = token || prompt("Token (it was printed when the dashboard was started)"); if (!given) return;
   const got = await fetch("cancel?source=" + encodeURIComponent(where), { method: "POST", headers: { "X-Linnet-Token": given } });
-  state.textContent = (await got.json()).said; } }, "Cancel");
+  state.textContent = (await got.json()).said; } }, "Cancel"); cancel.hidden = true;
 $("above").append(el("p", {}, state, " ", cancel)); const list = el("table", { id: "list" }); $("above").append(list);
 stream.onmessage = (m) => { const d = JSON.parse(m.data); state.textContent = d.problem || "live"; if (d.problem) return;
   list.replaceChildren(...(d.list || []).map((e) => el("tr", {}, el("td", {}, el("span", { class: "state" }, e.kind)), el("td", {}, el("a", { href: e.kind === "session" ? e.address : "?source=" + encodeURIComponent(e.address) }, e.name)), el("td", {}, new Date(1000 * e.begun).toLocaleString()))));

@@ -3,8 +3,8 @@ const COLOURS = ["#4269d0","#efb118","#ff725c","#6cc5b0","#3ca951","#a463f2","#9
 const $ = (id) => document.getElementById(id);
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const count = (n) => Math.round(n).toLocaleString("en");
-function bytes(n) { const u = ["bytes","KB","MB","GB","TB","PB"]; let p = 0; while (n >= 1000 && p < 5) { n /= 1000; p++; } return n.toFixed(p ? 1 : 0) + " " + u[p]; }
-function time(s) { if (s == null) return "–"; if (s === 0) return "0 s"; if (s < 1e-3) return (1e6 * s).toFixed(0) + " µs"; if (s < 1) return (1e3 * s).toFixed(1) + " ms"; if (s < 60) return s.toFixed(2) + " s"; if (s < 3600) return Math.floor(s / 60) + ":" + String(Math.floor(s % 60)).padStart(2, "0") + " min"; return (s / 3600).toFixed(2) + " h"; }
+function bytes(n) { const u = ["bytes","kB","MB","GB","TB","PB"]; let p = 0; while (n >= 1000 && p < 5) { n /= 1000; p++; } return n.toFixed(p ? 1 : 0) + " " + u[p]; }
+function time(s) { if (s == null) return "–"; if (s < 0) return "-" + time(-s); if (s === 0) return "0 s"; if (s < 1e-3) return (1e6 * s).toFixed(0) + " µs"; if (s < 1) return (1e3 * s).toFixed(1) + " ms"; if (s < 60) return s.toFixed(2) + " s"; if (s < 3600) return Math.floor(s / 60) + ":" + String(Math.floor(s % 60)).padStart(2, "0") + " min"; return (s / 3600).toFixed(2) + " h"; }
 function el(tag, attrs, ...kids) { const e = document.createElement(tag); for (const k in attrs || {}) { if (k === "onclick") e.onclick = attrs[k]; else e.setAttribute(k, attrs[k]); } for (const k of kids) if (k != null) e.append(k); return e; }
 function tip(text, ev) { const t = $("tip"); if (!text) { t.style.display = "none"; return; } t.textContent = text; t.style.display = "block"; t.style.left = Math.min(ev.clientX + 12, innerWidth - t.offsetWidth - 8) + "px"; t.style.top = (ev.clientY + 14) + "px"; }
 let DATA = null, picked = null, view = null, follow = true;
@@ -17,6 +17,11 @@ function canvas(id, height) {
 }
 function job() { return DATA.jobs.find((j) => j.job === picked) || DATA.jobs[DATA.jobs.length - 1]; }
 function span(j) { let end = j.seconds || 0; for (const s of j.spans) end = Math.max(end, s[2] + s[3]); for (const s of j.samples) end = Math.max(end, s[0]); return Math.max(end, 1e-6); }
+function scale(most) {
+  const p = Math.pow(10, Math.floor(Math.log10(most / 5))), step = [1, 2, 5, 10].map((k) => k * p).find((k) => k >= most / 5);
+  return [step, Math.ceil(most / step) * step];
+}
+function number(v) { return v < 10 && v % 1 > 1e-9 ? v.toFixed(v < 0.1 ? 3 : 1) : count(Math.round(v)); }
 function ticks(g, x0, x1, y, from, to) {
   const raw = (to - from) / 6, p = Math.pow(10, Math.floor(Math.log10(raw))), step = [1, 2, 5, 10].map((k) => k * p).find((k) => k >= raw);
   g.fillStyle = css("--soft"); g.textAlign = "center";
@@ -54,10 +59,10 @@ function timeline() {
 
 function chart(id, lines, j, unit, limit) {
   const height = 170, left = 58, [c, g, w] = canvas(id, height), total = span(j);
-  let top = Math.max(limit || 0, ...lines.flatMap((l) => l.points.map((p) => p[1])), 1e-9) * 1.08;
+  const [step, top] = scale(Math.max(limit || 0, ...lines.flatMap((l) => l.points.map((p) => p[1]))) || 1);
   const x = (t) => left + t / total * (w - left - 8), y = (v) => height - 22 - v / top * (height - 34);
   g.strokeStyle = css("--line"); g.fillStyle = css("--soft"); g.textAlign = "right"; g.lineWidth = 1;
-  for (let k = 0; k <= 4; k++) { const v = top * k / 4; g.beginPath(); g.moveTo(left, y(v)); g.lineTo(w - 8, y(v)); g.stroke(); g.fillText(unit(v), left - 6, y(v) + 4); }
+  for (let v = 0; v <= top * (1 + 1e-9); v += step) { g.beginPath(); g.moveTo(left, y(v)); g.lineTo(w - 8, y(v)); g.stroke(); g.fillText(unit(v), left - 6, y(v) + 4); }
   for (const l of lines) {
     g.beginPath(); l.points.forEach(([t, v], n) => { if (l.step && n) g.lineTo(x(t), y(l.points[n - 1][1])); n ? g.lineTo(x(t), y(v)) : g.moveTo(x(t), y(v)); });
     g.strokeStyle = l.colour; g.lineWidth = 1.8; g.stroke();
@@ -108,10 +113,11 @@ function render() {
   if (!j) { $("content").hidden = true; $("empty").hidden = false; return; }
   $("content").hidden = false; $("empty").hidden = true;
   const last = j.samples[j.samples.length - 1] || [], peak = Math.max(0, ...j.samples.map((s) => s[7]));
-  const used = j.kernels.reduce((a, k) => a + k.seconds, 0), wall = j.seconds || span(j);
-  const tiles = [[j.state, j.program], [count(j.done) + (j.done < j.tasks ? " / " + count(j.tasks) : ""), "tasks" + (j.done < j.tasks ? " done" : "")], [time(wall), j.state === "running" ? "so far" : "from start to end"], [String(last[4] || j.workers), "workers"]];
+  const things = j.bag ? "jobs" : "tasks", used = j.kernels.reduce((a, k) => a + k.seconds, 0), wall = j.seconds || span(j);
+  const tiles = [[j.state, j.program], [count(j.done) + (j.done < j.tasks ? " / " + count(j.tasks) : ""), things + (j.done < j.tasks ? " done" : "")], [time(wall), j.state === "running" ? "so far" : "from start to end"]];
+  const workers = last[4] || j.workers; if (workers) tiles.push([String(workers), workers === 1 ? "worker" : "workers"]);
   if (j.done && j.done < j.tasks && j.state === "running") tiles.push([time(wall * (j.tasks - j.done) / j.done), "left at this rate"]);
-  if (used) tiles.push([(100 * used / (wall * Math.max(j.workers, 1))).toFixed(0) + " %", "of the workers' time in kernels"]);
+  if (used && j.workers) tiles.push([(100 * used / (wall * j.workers)).toFixed(0) + " %", "of the workers' time in kernels"]);
   if (j.flops) tiles.push([(j.flops * j.done / j.tasks / wall / 1e9).toFixed(1) + " GFLOP/s", DATA.peak ? "of " + (DATA.peak / 1e9).toFixed(0) + " that a matrix product reaches" : "operations a second"]);
   if (last[5] || last[6]) tiles.push([bytes((last[5] || 0) + (last[6] || 0)), "read and written" + (j.least ? "; each input and result once: " + bytes(j.least) : "")]);
   if (j.moved) tiles.push([bytes(j.moved), "between nodes by plan" + (j.bound != null ? "; bound " + bytes(j.bound) : "")]);
@@ -126,25 +132,28 @@ function render() {
   $("linecard").hidden = !j.spans.length;
   $("few").textContent = j.spans.length ? "Wheel: zoom. Drag: move. Double click: all of it." + (j.folded ? " " + count(j.folded) + " short tasks are drawn together with their neighbours." : "") + (j.untold > 0 ? " " + count(j.untold) + " tasks shorter than a millisecond are counted, not drawn." : "") : "";
   if (j.spans.length) timeline();
+  $("parhead").textContent = j.bag ? "Jobs under way and jobs that wait" : "Tasks under way and tasks that wait";
   $("parcard").hidden = !j.spans.length && j.samples.length < 2;
   const ready = j.samples.map((s) => [s[0], s[2]]), running = j.spans.length ? busy(j) : j.samples.map((s) => [s[0], s[3]]);
   const cap = Math.max(j.workers * 2, ...running.map((p) => p[1]));
-  legend("parl", [["#4269d0", "tasks under way"], ["#efb118", "ready, waiting (drawn up to " + count(cap) + ")"], [css("--bad"), "workers"]]);
-  chart("par", [{ name: "under way", colour: "#4269d0", points: running, fill: true }, { name: "ready", colour: "#efb118", points: ready.map(([t, v]) => [t, Math.min(v, cap)]), step: true }], j, (v) => v < 10 ? v.toFixed(1) : count(v), j.workers);
+  legend("parl", [["#4269d0", things + " under way"], ["#efb118", "ready, waiting (drawn up to " + count(cap) + ")"], [css("--bad"), "workers"]]);
+  chart("par", [{ name: "under way", colour: "#4269d0", points: running, fill: true }, { name: "ready", colour: "#efb118", points: ready.map(([t, v]) => [t, Math.min(v, cap)]), step: true }], j, number, j.workers);
   $("memcard").hidden = !peak;
   legend("meml", [["#a463f2", "memory of the process"]].concat(j.budget ? [[css("--bad"), "budget for tiles, on top of " + bytes(j.base || 0) + " at the start"]] : []));
   if (peak) chart("mem", [{ name: "memory", colour: "#a463f2", points: j.samples.map((s) => [s[0], s[7]]), fill: true }], j, bytes, j.budget ? j.budget + (j.base || 0) : 0);
-  $("bytecard").hidden = !(last[5] || last[6]);
+  $("bytecard").hidden = j.samples.length < 2 || !(last[5] || last[6]);
   legend("bytel", [["#3ca951", "read by tasks"], ["#ff725c", "written"]].concat(j.least ? [[css("--bad"), "least: each input and result once"]] : []));
-  if (last[5] || last[6]) chart("byte", [{ name: "read", colour: "#3ca951", points: j.samples.map((s) => [s[0], s[5]]) }, { name: "written", colour: "#ff725c", points: j.samples.map((s) => [s[0], s[6]]) }], j, bytes, j.least);
+  if (j.samples.length > 1 && (last[5] || last[6])) chart("byte", [{ name: "read", colour: "#3ca951", points: j.samples.map((s) => [s[0], s[5]]) }, { name: "written", colour: "#ff725c", points: j.samples.map((s) => [s[0], s[6]]) }], j, bytes, j.least);
   $("ratecard").hidden = j.samples.length < 3;
-  legend("ratel", [["#6cc5b0", j.flops ? "GFLOP a second" : "tasks a second"]].concat(j.flops && DATA.peak ? [[css("--bad"), "a matrix product"]] : []));
-  if (j.samples.length >= 3) chart("rate", [{ name: "rate", colour: "#6cc5b0", points: rates(j, 1).map(([t, v]) => [t, j.flops ? v * j.flops / j.tasks / 1e9 : v]), fill: true }], j, (v) => v < 10 ? v.toFixed(1) : count(v), j.flops && DATA.peak ? DATA.peak / 1e9 : 0);
+  legend("ratel", [["#6cc5b0", j.flops ? "GFLOP a second" : things + " a second"]].concat(j.flops && DATA.peak ? [[css("--bad"), "a matrix product"]] : []));
+  if (j.samples.length >= 3) chart("rate", [{ name: "rate", colour: "#6cc5b0", points: rates(j, 1).map(([t, v]) => [t, j.flops ? v * j.flops / j.tasks / 1e9 : v]), fill: true }], j, number, j.flops && DATA.peak ? DATA.peak / 1e9 : 0);
   const most = Math.max(1e-9, ...j.kernels.map((k) => k.seconds));
+  $("kernelcard").hidden = !j.kernels.length;
+  $("kernelhead").lastElementChild.previousElementSibling.textContent = j.of_kernels && j.state === "finished" ? "GFLOP/s" : "";
   $("kernels").replaceChildren(...j.kernels.map((k) => { const i = el("i"); i.style.width = (100 * k.seconds / most) + "%"; const at = j.names.indexOf(k.name); if (at >= 0) i.style.background = COLOURS[at % COLOURS.length]; return el("tr", {}, el("td", {}, k.name), el("td", { class: "n" }, count(k.tasks)), el("td", { class: "n" }, time(k.seconds)), el("td", { class: "n" }, time(k.seconds / Math.max(k.tasks, 1))), el("td", { class: "n" }, j.of_kernels && j.of_kernels[k.name] && j.state === "finished" ? (j.of_kernels[k.name] / Math.max(k.seconds, 1e-9) / 1e9).toFixed(1) : ""), el("td", {}, el("div", { class: "bar" }, i))); }));
   $("failcard").hidden = !j.failures.length && !j.retries;
   $("fails").replaceChildren(...j.failures.map(([t, task, kernel, error]) => el("tr", {}, el("td", {}, time(t)), el("td", {}, kernel + " " + task), el("td", {}, el("pre", {}, error)))));
-  $("retries").textContent = j.retries ? count(j.retries) + " tasks were begun again." : "";
+  $("retries").textContent = j.retries ? j.retried || count(j.retries) + (j.bag ? (j.retries === 1 ? " server was" : " servers were") + " taken away under a job." : (j.retries === 1 ? " task was" : " tasks were") + " begun again.") : "";
   const notes = (DATA.notes || []).concat(j.notes || []);
   $("notecard").hidden = !notes.length;
   $("notes").replaceChildren(...notes.map(([k, v]) => el("tr", { class: "note" }, el("td", {}, k), el("td", {}, el("pre", {}, v)))));

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,9 @@ import linnet as ln
 from linnet.errors import InputError
 from linnet.fleet import FittedModel, Fleet, Local, Simulated
 from linnet.fleet.laws import Exponential
+from linnet.fleet.providers.provider import Seen
 from linnet.planning.calibration import Calibration
+from linnet.workers.launchers.fleet import FleetLauncher, _Rented
 
 CALIBRATION = Calibration({"gemm": ((1e6, 2e10),)}, memory=1e10)
 
@@ -63,3 +67,41 @@ def test_a_factorisation_on_servers_that_die(tmp_path):
     assert lost >= 1
     assert servers >= 3  # two, and one for the lost one
     assert dollars == pytest.approx(0.36 * hours, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("provider", "at_once"),
+    [(Local(2), 2), (Local(1), 1), (Simulated(2), 1)],
+    ids=["two", "one", "elsewhere"],
+)
+def test_workers_that_share_this_machine_are_measured_together(monkeypatch, provider, at_once):
+    begun: list[int] = []
+
+    def start(workers: int) -> float:
+        begun.append(workers)
+        return 3.0
+
+    monkeypatch.setattr("linnet.arrays.sending.estimate._start_here", start)
+    x = ln.asarray(np.ones((40, 40)), chunks=20)
+    fleet = Fleet([provider])
+    told = ln.estimate(x @ x, fleet=fleet, workers=provider.servers, calibration=CALIBRATION, runs=2)
+    assert begun == [at_once]
+    assert told.hours.mean == pytest.approx(3 / 3600, rel=0.05)
+
+
+def test_the_bill_ends_with_the_worker(tmp_path, monkeypatch):
+    now, wall = [50.0], time.time()
+    monkeypatch.setattr("linnet.workers.launchers.fleet.elapsed", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: wall + now[0] - 50)
+    launcher = FleetLauncher(Fleet([Local(1, price=3600.0)]), folder=tmp_path)
+    monkeypatch.setattr(Local, "launch", lambda self, wanted: None)
+    monkeypatch.setattr(Local, "seen", lambda self: {f"local-{self.place.id}-0": Seen("alive")})
+    offer = launcher.fleet.offers()[0]
+    launcher._rented.append(_Rented("a", f"local-{launcher._place.id}-0", offer, 0, 50.0))
+    now[0] = 60.0
+    assert launcher.bill[0] == pytest.approx(10)
+    (tmp_path / "done" / "0").touch()
+    os.utime(tmp_path / "done" / "0", (wall + 12, wall + 12))
+    now[0] = 1000.0  # nobody looked meanwhile
+    assert launcher.bill == (pytest.approx(12), pytest.approx(12 / 3600), 1, 0)
+    assert launcher.ended() == ["a"]

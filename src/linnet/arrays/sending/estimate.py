@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -77,7 +78,7 @@ def estimate(
     if count is None:
         raise InputError("how many workers? give workers=…: the fleet has no limit")
     speed = calibration.flops if calibration is not None else _speed_here()
-    begin = _start_here() if start is None else start
+    begin = _start_here(_here(fleet, count)) if start is None else start
     if not begin >= 0:
         raise InputError(f"start={start!r}: give seconds of at least 0")
     # Processes of this machine live by the fleet's clock: its hours are what a bill counts.
@@ -108,11 +109,22 @@ def _speed_here() -> float:
 
 
 @cache
-def _start_here() -> float:
-    """Seconds until a fresh process of this machine has loaded what a worker needs."""
+def _start_here(workers: int) -> float:
+    """Seconds until so many fresh processes of this machine, begun at once, have loaded what tasks need."""
+    code = "import linnet.workers.worker; from linnet.kernels.registry import names; names()"
     begun = time.perf_counter()
-    subprocess.run([sys.executable, "-c", "import linnet, linnet.workers.worker"], check=False)
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(workers)]
+    for each in processes:
+        each.wait()
     return time.perf_counter() - begun
+
+
+def _here(fleet: Fleet, workers: int) -> int:
+    """How many workers begin on one machine at once: those of local servers share its cores."""
+    from linnet.fleet.providers.local import Local
+
+    shared = sum(each.servers for each in fleet.providers if isinstance(each, Local))
+    return max(1, min(workers, shared, 4 * (os.cpu_count() or 1)))
 
 
 METHODS: Mapping[str, Any] = {}

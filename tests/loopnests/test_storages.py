@@ -1,4 +1,4 @@
-"""Storages of one's own: a packed triangle and a band; loops read what is kept, nothing else is made."""
+"""Storages of one's own: a packed half and a band; loops read what is kept, nothing else is made."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def five_diagonals(x):
     return kept
 
 
-packed = ln.storage("packed triangle", view=in_triangle, store=as_line)
-banded = ln.storage("band", view=in_band_of_five, store=five_diagonals)
+packed = ln.storage("packed half", view=in_triangle, store=as_line)
+banded = ln.storage("band of five", view=in_band_of_five, store=five_diagonals)
 RNG = np.random.default_rng(0)
 LOWER = np.tril(RNG.standard_normal((9, 9)))
 BAND = np.triu(np.tril(RNG.standard_normal((9, 9)), 2), -2)
@@ -149,7 +149,7 @@ def test_what_is_refused():
     with pytest.raises(ln.InputError, match="takes 2 indices, and the array has 1 axes"):
         packed(np.ones(3))
     with pytest.raises(ln.InputError, match="already"):
-        ln.storage("band", view=in_triangle, store=as_line)
+        ln.storage("band of five", view=in_triangle, store=as_line)
     with pytest.raises(ln.InputError, match="lambda"):
         ln.storage("other", view=lambda kept, i: kept[i], store=as_line)
     with pytest.raises(ln.InputError, match="must give an array"):

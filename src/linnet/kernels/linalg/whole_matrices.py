@@ -395,8 +395,10 @@ def _cond(a: Array, *, smallest: bool) -> Array:
 def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array, Array]:
     """The shortest solution, sums of squares of what it leaves, the rank, the singular values."""
     if np.count_nonzero(np.isfinite(a)) < a.size:  # LAPACK would find that out with a noise
-        raise LinAlgError("SVD did not converge in Linear Least Squares")
-    x, sums, rank, values = np.linalg.lstsq(a, b, relative)
+        raise MatrixError(
+            "SVD did not converge in Linear Least Squares; is every element of the matrix finite?"
+        )
+    x, sums, rank, values = np.linalg.lstsq(_for_lapack(a), _for_lapack(b), relative)
     if not sums.size:  # NumPy leaves them out where they are not asked for
         sums = np.zeros(b.shape[1:], values.dtype)
     return x, sums, np.array([rank], _INT), values
@@ -405,7 +407,7 @@ def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array,
 _of_all("pinv", _pinv, lambda a: (*a[:-2], a[-1], a[-2]), promote)
 _of_all("rank", _rank, _one, lambda _: _INT)
 _of_all("cond", _cond, _one, lambda a: real(promote(a)))
-_of_all(
+_of_each(
     "lstsq",
     _lstsq,
     lambda a, b: ((*a[:-2], a[-1], b[-1]), (*a[:-2], b[-1]), _one(a), (*a[:-2], min(a[-2:]))),

@@ -7,6 +7,7 @@ tiles say where in its stack a tile begins, so that an error can name the matrix
 
 from __future__ import annotations
 
+import cmath
 import importlib
 from collections.abc import Callable
 from functools import cache, lru_cache
@@ -394,11 +395,14 @@ def _cond(a: Array, *, smallest: bool) -> Array:
 
 def _lstsq(a: Array, b: Array, *, relative: float) -> tuple[Array, Array, Array, Array]:
     """The shortest solution, sums of squares of what it leaves, the rank, the singular values."""
-    if np.count_nonzero(np.isfinite(a)) < a.size:  # LAPACK would find that out with a noise
+    a, b = _for_lapack(a), _for_lapack(b)
+    line = a.reshape(-1)
+    # LAPACK would find that out with a noise. The sum of squares tells it soonest, unless it is too large.
+    if not cmath.isfinite(line.dot(line)) and not np.isfinite(a).all():
         raise MatrixError(
             "SVD did not converge in Linear Least Squares; is every element of the matrix finite?"
         )
-    x, sums, rank, values = np.linalg.lstsq(_for_lapack(a), _for_lapack(b), relative)
+    x, sums, rank, values = np.linalg.lstsq(a, b, relative)
     if not sums.size:  # NumPy leaves them out where they are not asked for
         sums = np.zeros(b.shape[1:], values.dtype)
     return x, sums, np.array([rank], _INT), values
